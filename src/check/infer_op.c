@@ -89,7 +89,12 @@ static Type *scaling(Checker *c, BinOp op, Type *l, Type *r, const Expr *le, con
 
 /* `hint` is for a float operand, instead of how to convert it. */
 static void operand(Checker *c, Type *want, Type *got, const Expr *e, Span at, const char *hint) {
-  bool is_float = type_repr(got)->kind == TY_FLOAT;
+  const Type *t = type_repr(got);
+  bool is_float = t->kind == TY_FLOAT;
+  if (want == c->t_int && t->kind == TY_VAR && t->classes & CLASS_DIFF && !(t->classes & CLASS_RECORD)) {
+    got = c->t_float; /* it can't be an int, and will mostly be this */
+    is_float = true;
+  }
   tc_expect_type(c, want, got, (Place){.at = e ? e->span : at, .hint = is_float ? hint : NULL});
 }
 

@@ -186,6 +186,8 @@ static Generator *parse_generator(Parser *p) {
   g->pat = g->is_range ? parse_atom_pattern(p) : parse_pattern(p);
   if (g->is_range) {
     advance(p);
+  } else if (at(p, TOK_LT)) {
+    fail_expected(p, "`in`", "an index has a name: `i < n`", NO_SPAN, NULL);
   } else if (!accept(p, TOK_IN)) {
     fail_expected(p, "`<` or `in`", "a generator is `i < n` or `x in xs`", NO_SPAN, NULL);
   }
