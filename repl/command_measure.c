@@ -6,6 +6,7 @@
 #include "session.h"
 #include "times.h"
 #include <stdio.h>
+#include <string.h>
 #include <stdlib.h>
 
 static bool lacks_expression(const char *rest, const char *command) {
@@ -82,12 +83,33 @@ void command_cost(Session *s, const char *rest) {
   else show_study(s, ATLED_STUDY_COST, rest);
 }
 
+/* Is it the type of a function? */
+static bool has_arrow(const char *type) {
+  int depth = 0;
+  for (; *type; type++) {
+    depth += strchr("([{", *type) != NULL;
+    depth -= strchr(")]}", *type) != NULL;
+    if (depth == 0 && strncmp(type, " -> ", 4) == 0) return true;
+  }
+  return false;
+}
+
+/* False, after an error or a message, where the expression isn't one of a function and all of its arguments. */
+static bool is_applied(Session *s, const char *expression) {
+  const char *type;
+  AtledStatus status = atled_type(s->host.vm, expression, &type);
+  if (status != ATLED_OK) session_show(s, status);
+  else if (has_arrow(type)) printf("an argument is missing, `%s` is a function: `:check F X`\n", expression);
+  else return true;
+  return false;
+}
+
 /* `f x` are the last arguments of the library's function: so a partial application stands in parentheses. */
 void command_check(Session *s, const char *rest) {
   char *source;
   AtledVM *vm = s->host.vm;
   if (!*rest) printf("a function and its argument are missing: `:check F X`\n");
-  if (!*rest || asprintf(&source, "print (Test.report %s)", rest) < 0) return;
+  if (!*rest || !is_applied(s, rest) || asprintf(&source, "print (Test.report %s)", rest) < 0) return;
   interrupt_target(vm);
   AtledStatus status = atled_eval(vm, "<check>", source);
   interrupt_target(NULL);

@@ -60,12 +60,13 @@ class Piped(unittest.TestCase):
                                "let f p = sum [ sum (sin row) | row in p.w ] * p.a\n".replace("sin row", "map sin row") +
                                "let wrong x = x * x\npullback wrong x = (wrong x, fun d -> d * x)\n"
                                ":check\n:check f {a = 2.0, w = [[0.5], [1.0]]}\n"
-                               ":check (fun (x, ys) -> x + wrong ys[1]) (1.0, [3.0, 4.0])\n:check f\n")
+                               ":check (fun (x, ys) -> x + wrong ys[1]) (1.0, [3.0, 4.0])\n:check f\n:check g 1.0\n:why g 1.0\n")
         self.assertIn("a function and its argument are missing", out)
         self.assertRegex(out, r"all 3 derivatives agree with differences, to 1\d\.\d digits or more; the worst:\n  x\.")
         self.assertRegex(out, r"1 of 3 derivatives are far from differences:\n"
                               r"  x \(item 2\)\[1\]: gradient 4.0, differences (8.0|7.99\d+|8.0\d+) ± \S+: 0.3 digits agree\n")
-        self.assertIn("error: ", err)
+        self.assertIn("an argument is missing, `f` is a function: `:check F X`\n", out)
+        self.assertEqual(err.count("<expression>:1:1: error: there is no `g`\n   1 | g 1.0\n"), 2)
 
     def test_names(self):
         self.transcript(

@@ -132,6 +132,14 @@ static bool has_argument(const Plan *plan) {
   return item && item->kind == I_EXPR && type_repr(item->expr->type)->kind == TY_TUPLE;
 }
 
+/* Errors of the expression are reported as it was written, without the `vjp` that is put before it. */
+static AtledStatus check_expression(AtledVM *vm, const char *expression) {
+  Plan plan;
+  AtledStatus status = plan_front(vm, "<expression>", expression, strlen(expression), &plan);
+  if (status == ATLED_OK) plan_take_back(vm, &plan, plan.first_item);
+  return status;
+}
+
 static AtledStatus study_body(AtledVM *vm, void *arg) {
   StudyCall *c = arg;
   c->out.arena = &vm->scratch;
@@ -139,7 +147,8 @@ static AtledStatus study_body(AtledVM *vm, void *arg) {
   if (c->study != ATLED_STUDY_WHY) return report_bad_argument(vm, "there is no study %d", (int)c->study);
   const char *source = arena_printf(&vm->scratch, "vjp %s", c->expression);
   Plan plan;
-  AtledStatus status = plan_front(vm, "<study>", source, strlen(source), &plan);
+  AtledStatus status = check_expression(vm, c->expression);
+  if (status == ATLED_OK) status = plan_front(vm, "<study>", source, strlen(source), &plan);
   if (status != ATLED_OK) return status;
   vm->world->traps = TRAP_CUTS;
   status = plan_elaborate(vm, &plan, REPORT_NONE);
