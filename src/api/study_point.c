@@ -398,7 +398,8 @@ static bool holds_nan(const Desc *d, const Slot *at, int depth) {
 
 static void note_value(const Point *p, const Desc *d, const Slot *value, Str *out) {
   if (!p->primal && holds_nan(d, value, 0))
-    str_puts(out, "(the derivative is NaN at this point: `--trap-nan`, at the prompt `:trap nan`, stops where it begins)\n");
+    str_puts(out,
+             "(the derivative is NaN at this point: `--trap-nan`, at the prompt `:trap nan`, stops where it begins)\n");
 }
 
 static AtledStatus run(Point *p, Plan *plan, Str *out) {

@@ -190,8 +190,8 @@ bool source_print(World *w, Graph *g, const SourceRequest *request, Str *out, co
                .types = {.arena = out->arena},
                .helpers = {.arena = out->arena},
                .uses = {.arena = out->arena}};
-  Map *maps[] = {&p.type_names, &p.ctor_names, &p.taken, &p.taken_types, &p.seen_types,
-                 &p.boxes,      &p.func_names, &p.hints, &p.adders,      &p.globals,     &p.given_types};
+  Map *maps[] = {&p.type_names, &p.ctor_names, &p.taken,  &p.taken_types, &p.seen_types, &p.boxes,
+                 &p.func_names, &p.hints,      &p.adders, &p.globals,     &p.given_types};
   for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) map_init(maps[i], p.arena);
   ir_walk_graphs(w, g, sp_find_boxes, &p);
   const char *name = sp_name_fresh(&p, request->function);

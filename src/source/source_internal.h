@@ -74,7 +74,7 @@ typedef struct Printer {
   Map ctor_names;  /* variant -> names of its constructors */
   Map taken;       /* names of values and constructors in use */
   Map taken_types;
-  Map given_types; /* of values that are read of the program, which declares them */
+  Map given_types;       /* of values that are read of the program, which declares them */
   Map seen_types, boxes; /* boxes: tuples of one component that are written as pairs */
   Map func_names;
   Vec(Func *) funcs;    /* that are called, in the order in which they are met */
