@@ -3,6 +3,11 @@
  * loop are made once, before it, if it runs at all.
  *
  *   [ x - mean xs | x in xs ]   →   m = if 0 < n then mean xs else whatever;  [ x - m | x in xs ]
+ *   while c s do s <- f s a[i]  →   x = if c s then a[i] else whatever;  while c s do s <- f s x
+ *
+ * Whether a loop with a condition runs is the condition of its first values, which mostly folds; it is evaluated twice
+ * there, so it must be cheap. Loads of elements always leave such a loop: what its derivative depends on is then a few
+ * numbers instead of arrays (ad/preaccumulate.c).
  *
  * What the C compiler moves by itself, arithmetic, stays where it is. (It moves functions too, but not out of the loops
  * of their derivatives.) Arrays move if making them takes functions or nested loops, and if nothing in the body changes
@@ -10,7 +15,7 @@
  * then the loop itself doesn't fail, and can be joined with others.
  *
  * Runs before derivatives are taken: before loops are fused, and when short ones are unrolled; and at last, when loads
- * move too: where a loop stores, the C compiler can't tell that it doesn't change what it loads. Only in loops without
+ * leave counted loops too: where a loop stores, the C compiler can't tell that it doesn't change what it loads. Only in loops without
  * effects: of several errors any may be reported, but not before an effect that comes first. */
 #include "facts/changes.h"
 #include "opt/opt.h"
@@ -19,8 +24,8 @@
 typedef struct Moving {
   World *w;
   Node *loop;
-  int own;   /* parameters of the body before its captures */
-  bool last; /* loads move too */
+  int own;    /* parameters of the body before its captures */
+  bool loads; /* loads move too */
   Node **nodes;
   int n;
   Map same;   /* nodes of the body that are the same in all iterations, without those that stay */
@@ -45,7 +50,7 @@ static bool is_function(const Node *x) {
 
 static bool is_costly(Moving *m, const Node *x) {
   if (x->op == OP_LOOP || x->op == OP_CALL || x->op == OP_APPLY || is_function(x)) return true;
-  if (x->op == OP_INDEX && x->type->kind != T_ARRAY && m->last) return true;
+  if (x->op == OP_INDEX && x->type->kind != T_ARRAY && m->loads) return true;
   if (x->op == OP_SWITCH && x->flags & (NODE_COSTLY | NODE_FAILS)) return true;
   for (int k = 0; k < x->nops; k++)
     if (map_get(&m->costly, x->ops[k])) return true;
@@ -124,14 +129,27 @@ static bool find_moving(Moving *m) {
 }
 
 /* ---- The loop without it ----------------------------------------------------------------------------------------- */
+/* Does the loop run at all? */
+static Node *runs(const Moving *m) {
+  World *w = m->w;
+  const Node *loop = m->loop;
+  if (!loop->loop->has_cond) return ir_op2(w, OP_ILT, ir_int(w, 0), loop->ops[0]);
+  Graph *cond = loop->graphs[1];
+  Node **args = NEW_ARRAY(w->temp, Node *, cond->nparams);
+  args[0] = ir_int(w, 0);
+  for (int p = 1; p < cond->nparams; p++) args[p] = loop->ops[loop_cond_input(loop->loop, p)];
+  return ir_instantiate(w, cond, args, 0);
+}
+
 /* What moves, made if the loop runs. */
 static Node *made_before(Moving *m) {
   World *w = m->w;
   const Graph *body = m->loop->graphs[0];
-  BranchBuilder *b = branch_open(w, ir_op2(w, OP_ILT, ir_int(w, 0), m->loop->ops[0]));
+  Node **inputs = m->loop->ops + loop_first(m->loop->loop);
+  BranchBuilder *b = branch_open(w, runs(m));
   Node **args = NEW_ARRAY(w->arena, Node *, body->nparams), **xs = NEW_ARRAY(w->temp, Node *, m->out.len + 1);
   for (int k = 0; k < body->nparams; k++)
-    args[k] = k < m->own ? ir_zero(w, body->params[k]) : branch_add(b, m->loop->ops[k]);
+    args[k] = k < m->own ? ir_zero(w, body->params[k]) : branch_add(b, inputs[k - 1]);
   for (int i = 0; i < m->out.len; i++) xs[i] = ir_zero(w, m->out.data[i]->type);
   branch_arm(b, ir_record(w, xs, m->out.len), NULL);
   branch_arm(b, ir_substitute(w, ir_record(w, m->out.data, m->out.len), args, body->nparams, 0), NULL);
@@ -148,17 +166,24 @@ static Node *without(Moving *m) {
 
 typedef struct Motion {
   World *w;
-  bool last;
+  bool last; /* loads leave counted loops, too */
 } Motion;
+
+/* May the loop's condition, if it has one, be evaluated once more? */
+static bool is_cheap_to_start(const Node *loop) {
+  const int dear = NODE_COSTLY | NODE_CALLS | NODE_APPLIES | NODE_AD | NODE_FORKS | NODE_ENDLESS;
+  return !loop->loop->has_cond || !(loop->graphs[1]->flags & dear);
+}
 
 static Node *move(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)frame;
   const Motion *motion = user;
   World *w = motion->w;
-  if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
+  if (n->op != OP_LOOP) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
-  if (loop->op != OP_LOOP || loop->loop->has_cond || ir_takes_token(loop->graphs[0])) return loop;
-  Moving m = {.w = w, .loop = loop, .own = 1 + loop_captures(loop->loop), .last = motion->last};
+  if (loop->op != OP_LOOP || ir_takes_token(loop->graphs[0]) || !is_cheap_to_start(loop)) return loop;
+  Moving m = {.w = w, .loop = loop, .own = 1 + loop_captures(loop->loop)};
+  m.loads = motion->last || loop->loop->has_cond;
   m.n = ir_order(w->temp, loop->graphs[0], &m.nodes);
   map_init(&m.stays, w->temp);
   return find_moving(&m) ? without(&m) : loop;
