@@ -9,6 +9,7 @@
  * Each input is a direction of its own; the values are computed once. (Griewank and Walther, Evaluating Derivatives,
  * chapter 10: local Jacobians.) */
 #include "ad/ad_internal.h"
+#include "facts/uses.h"
 
 /* ---- Which loops ------------------------------------------------------------------------------------------------- */
 bool ad_holds_numbers(World *w, IrType *t) {
@@ -18,13 +19,31 @@ bool ad_holds_numbers(World *w, IrType *t) {
   return t->kind == T_TUPLE || t->kind == T_FLOAT || !ad_has_slot(w, t);
 }
 
-/* True if all active nodes of g are numbers and none calls a function of unknown cost. params: which parameters are
+/* True if g reads no more of parameter p than its size. */
+static bool reads_size_only(World *w, Graph *g, int p) {
+  const Node *x = ir_param(w, p, g->params[p]);
+  if (g->result == x) return false;
+  FOR_USES (use, graph_uses(w, g), x) {
+    const Node *user = use->user;
+    if (user->op == OP_LEN) continue;
+    if (!ir_is_control(user)) return false;
+    for (int i = 0; i < user->ngraphs; i++) {
+      int inner = ir_inner_param(user, i, use->operand);
+      bool captured = user->op == OP_SWITCH || inner < 0 || use->operand >= user->nops - user->loop->ncaps;
+      if (!captured || (inner >= 0 && !reads_size_only(w, user->graphs[i], inner))) return false;
+    }
+  }
+  return true;
+}
+
+/* True if all active nodes of g are numbers, but for arrays of which only the sizes are read, and none calls a function of unknown cost. params: which parameters are
  * active. */
 static bool only_numbers(World *w, Graph *g, const Fact *params) {
   Diff *r = ad_begin(w, g, params);
   for (int i = 0; i < r->n; i++) {
     const Node *n = r->nodes[i];
     if (n->op == OP_PARAM ? !(r->facts[i] & ACTIVE) : !ad_visit(r, i)) continue;
+    if (n->op == OP_PARAM && reads_size_only(w, g, (int)n->attr.i)) continue;
     if (n->op != OP_LOOP && !ad_holds_numbers(w, n->type)) return false;
     if (ir_is_attempt(n) || ir_is_fork(n)) return false;
     switch (ir_shape(n)) {
@@ -43,11 +62,16 @@ static bool only_numbers(World *w, Graph *g, const Fact *params) {
   return true;
 }
 
+/* True if operand k of loop n is a capture of which the body reads no more than the size. */
+static bool is_captured_size(World *w, const Node *n, int k) {
+  return k >= n->nops - n->loop->ncaps && reads_size_only(w, n->graphs[0], 1 + k - loop_first(n->loop));
+}
+
 /* Finds the inputs of loop n; false: there are too many, or other things than numbers. */
 static bool find_inputs(const Diff *r, const Node *n, LoopPlan *p) {
   for (int k = loop_first(n->loop); k < n->nops; k++) {
     Node *x = n->ops[k];
-    if (!ad_active(r, x)) continue;
+    if (!ad_active(r, x) || is_captured_size(r->w, n, k)) continue;
     int d = 0;
     while (d < p->ninputs && p->inputs[d] != x) d++;
     if (d < p->ninputs) continue;

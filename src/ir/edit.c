@@ -19,6 +19,7 @@ LoopEdit *edit_loop_into(World *w, LoopBuilder *b, const Node *loop, Node **ops,
   e->args = NEW_ARRAY(w->temp, Node *, loop_inputs(l) + 1);
   e->args[0] = loop_index(b);
   map_init(&e->over, w->temp);
+  map_init(&e->over_cond, w->temp);
   return e;
 }
 
@@ -37,9 +38,9 @@ void edit_inputs(LoopEdit *e) {
   e->done = EDIT_TAKEN;
 }
 
-void edit_capture(LoopEdit *e, const Node *old, Node *x) {
+void edit_capture(LoopEdit *e, int g, const Node *old, Node *x) {
   edit_inputs(e);
-  map_put(&e->over, old, loop_add(e->b, LOOP_CAPTURED, x));
+  map_put(g ? &e->over_cond : &e->over, old, loop_add(e->b, LOOP_CAPTURED, x));
 }
 
 static int parts_of(const LoopEdit *e) { return loop_slots(e->l) + e->l->nstacked; }
@@ -78,7 +79,8 @@ void edit_yield(LoopEdit *e) {
 
 /* Over `args`; NULL: the loop is counted. */
 static Node *edit_condition(const LoopEdit *e) {
-  return e->cond ? ir_instantiate(e->w, e->cond, loop_cond_args(e->w, e->l, e->cond, e->args), 0) : NULL;
+  if (!e->cond) return NULL;
+  return ir_instantiate_over(e->w, e->cond, loop_cond_args(e->w, e->l, e->cond, e->args), 0, &e->over_cond);
 }
 
 void edit_close(LoopEdit *e) {

@@ -28,7 +28,7 @@ typedef struct LoopEdit {
   Graph *body, *cond; /* over the old loop's parameters */
   Node **in;          /* input -> its parameter in the new body; NULL: dropped */
   Node **args;        /* parameter of the old body, or condition -> what stands for it */
-  Map over;           /* node of the old body -> what replaces it */
+  Map over, over_cond; /* node of the old body, of the old condition -> what replaces it */
   Node **next;        /* result of the old body -> the new one's; a stacked result is dropped by NULL */
   Node **results;     /* result of the old loop, trip count included -> what stands for it: zero for dropped ones */
   int *number;        /* of each stacked result among the new loop's: -1 if it is dropped */
@@ -42,8 +42,8 @@ LoopEdit *edit_loop(World *w, const Node *loop, Node **ops, Graph **graphs);
 LoopEdit *edit_loop_into(World *w, LoopBuilder *b, const Node *loop, Node **ops, Graph **graphs);
 void edit_input(LoopEdit *e, int k); /* takes input k alone, before the others */
 void edit_inputs(LoopEdit *e);
-/* Captures x, of the graph around the loop, to replace node `old` of the body by it. */
-void edit_capture(LoopEdit *e, const Node *old, Node *x);
+/* Captures x, of the graph around the loop, to replace node `old` of graph g, 0 the body or 1 the condition, by it. */
+void edit_capture(LoopEdit *e, int g, const Node *old, Node *x);
 /* results: of the body, over the old parameters (NULL: those that it has; NULL in it: not made, `next` is NULL). extra:
  * n more nodes of the body, which become what they are in the new one. */
 void edit_body(LoopEdit *e, Node **results, Node **extra, int n);

@@ -198,7 +198,7 @@ static LoopEdit *with_sizes(const Sizes *s, Node **ops) {
   int n = ir_order(s->w->temp, s->known, &nodes);
   for (int k = 0; k < n; k++) {
     Node *size = size_asked(s, nodes[k]);
-    if (size) edit_capture(e, nodes[k], size);
+    if (size) edit_capture(e, 0, nodes[k], size);
   }
   return e;
 }

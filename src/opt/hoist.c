@@ -176,7 +176,7 @@ static Node *with_divisions_before(Hoist *h, Node *loop) {
     Node *x = b->nodes[i];
     Node *out = is_division(x) && x->ops[1]->op != OP_INT ? outside(h, x) : NULL;
     if (out && !e) e = edit_loop(h->w, loop, loop->ops, loop->graphs);
-    if (out) edit_capture(e, x, out);
+    if (out) edit_capture(e, 0, x, out);
   }
   return e ? edit_value(e) : loop;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loop-invariant code motion: sums, calls, functions of numbers and the like that are the same in all iterations of a
- * loop are made once, before it, if it runs at all.
+ * loop are made once, before it, if it runs at all. What a condition needs of that is made in any case.
  *
  *   [ x - mean xs | x in xs ]   →   m = if 0 < n then mean xs else whatever;  [ x - m | x in xs ]
  *   while c s do s <- f s a[i]  →   x = if c s then a[i] else whatever;  while c s do s <- f s x
@@ -24,14 +24,16 @@
 typedef struct Moving {
   World *w;
   Node *loop;
-  int own;    /* parameters of the body before its captures */
+  int which;  /* the graph of the loop that things leave: 0, its body, or 1, its condition */
+  Graph *g;   /* that graph */
+  int own;    /* parameters of it before its captures */
   bool loads; /* loads move too */
   Node **nodes;
   int n;
-  Map same;   /* nodes of the body that are the same in all iterations, without those that stay */
+  Map same;   /* nodes of the graph that are the same in all iterations, without those that stay */
   Map costly; /* of these: what needs a loop, a call or the like */
   Map stays;
-  Nodes out; /* what the body needs of what moves */
+  Nodes out; /* what the graph needs of what moves */
 } Moving;
 
 /* ---- What is the same in all iterations -------------------------------------------------------------------------- */
@@ -86,14 +88,13 @@ static bool is_taken(World *w, const Node *u, int k) {
   return effects & CHANGES || (effects & HOLDS && !fact_is_view(u));
 }
 
-/* Can the body do with x as it was made before the loop? */
+/* Can the graph do with x as it was made before the loop? */
 static bool can_move(Moving *m, const Node *x) {
-  Graph *body = m->loop->graphs[0];
   if (ir_is_number(x->type)) return true;
   if (x->type->kind != T_ARRAY || !ir_is_plain(ir_base(x->type)) || !is_hard(m->w, x)) return false;
-  FOR_USES (use, graph_uses(m->w, body), x)
+  FOR_USES (use, graph_uses(m->w, m->g), x)
     if (!map_get(&m->same, use->user) && is_taken(m->w, use->user, use->operand)) return false;
-  return body->result != x;
+  return m->g->result != x;
 }
 
 /* What is the same and costly, and needed by what isn't. False: some of that can't move, and is noted to stay. */
@@ -106,7 +107,7 @@ static bool find_edge(Moving *m) {
     Node *u = i < m->n ? m->nodes[i] : NULL;
     if (u && map_get(&m->same, u)) continue;
     for (int k = 0; k < (u ? u->nops : 1); k++) {
-      Node *x = u ? u->ops[k] : m->loop->graphs[0]->result;
+      Node *x = u ? u->ops[k] : m->g->result;
       if (!map_get(&m->costly, x) || map_get(&seen, x)) continue;
       map_put(&seen, x, x);
       vec_push(m->w->temp, m->out, x);
@@ -141,26 +142,35 @@ static Node *runs(const Moving *m) {
   return ir_instantiate(w, cond, args, 0);
 }
 
-/* What moves, made if the loop runs. */
-static Node *made_before(Moving *m) {
+/* What moves out of the body, made if the loop runs. */
+static Node *made_if_runs(Moving *m) {
   World *w = m->w;
-  const Graph *body = m->loop->graphs[0];
   Node **inputs = m->loop->ops + loop_first(m->loop->loop);
   BranchBuilder *b = branch_open(w, runs(m));
-  Node **args = NEW_ARRAY(w->arena, Node *, body->nparams), **xs = NEW_ARRAY(w->temp, Node *, m->out.len + 1);
-  for (int k = 0; k < body->nparams; k++)
-    args[k] = k < m->own ? ir_zero(w, body->params[k]) : branch_add(b, inputs[k - 1]);
+  Node **args = NEW_ARRAY(w->arena, Node *, m->g->nparams), **xs = NEW_ARRAY(w->temp, Node *, m->out.len + 1);
+  for (int k = 0; k < m->g->nparams; k++)
+    args[k] = k < m->own ? ir_zero(w, m->g->params[k]) : branch_add(b, inputs[k - 1]);
   for (int i = 0; i < m->out.len; i++) xs[i] = ir_zero(w, m->out.data[i]->type);
   branch_arm(b, ir_record(w, xs, m->out.len), NULL);
-  branch_arm(b, ir_substitute(w, ir_record(w, m->out.data, m->out.len), args, body->nparams, 0), NULL);
+  branch_arm(b, ir_substitute(w, ir_record(w, m->out.data, m->out.len), args, m->g->nparams, 0), NULL);
   return branch_close(b);
+}
+
+/* What moves out of the condition, which is evaluated at least once. */
+static Node *made_anyway(Moving *m) {
+  World *w = m->w;
+  const LoopInfo *l = m->loop->loop;
+  Node **args = NEW_ARRAY(w->arena, Node *, m->g->nparams);
+  for (int p = 0; p < m->g->nparams; p++)
+    args[p] = p < m->own ? ir_zero(w, m->g->params[p]) : m->loop->ops[loop_cond_input(l, p)];
+  return ir_substitute(w, ir_record(w, m->out.data, m->out.len), args, m->g->nparams, 0);
 }
 
 /* The loop, which captures what was moved before it. */
 static Node *without(Moving *m) {
-  Node *made = made_before(m);
+  Node *made = m->which ? made_anyway(m) : made_if_runs(m);
   LoopEdit *e = edit_loop(m->w, m->loop, m->loop->ops, m->loop->graphs);
-  for (int i = 0; i < m->out.len; i++) edit_capture(e, m->out.data[i], ir_get(m->w, made, i));
+  for (int i = 0; i < m->out.len; i++) edit_capture(e, m->which, m->out.data[i], ir_get(m->w, made, i));
   return edit_value(e);
 }
 
@@ -169,24 +179,33 @@ typedef struct Motion {
   bool last; /* loads leave counted loops, too */
 } Motion;
 
+/* The loop without what leaves that graph of it. */
+static Node *emptied(const Motion *motion, Node *loop, int which) {
+  World *w = motion->w;
+  const LoopInfo *l = loop->loop;
+  Moving m = {.w = w, .loop = loop, .which = which, .g = loop->graphs[which]};
+  m.own = 1 + (which ? l->ncarried : loop_captures(l));
+  m.loads = motion->last || l->has_cond;
+  m.n = ir_order(w->temp, m.g, &m.nodes);
+  map_init(&m.stays, w->temp);
+  return find_moving(&m) ? without(&m) : loop;
+}
+
 /* May the loop's condition, if it has one, be evaluated once more? */
 static bool is_cheap_to_start(const Node *loop) {
   const int dear = NODE_COSTLY | NODE_CALLS | NODE_APPLIES | NODE_AD | NODE_FORKS | NODE_ENDLESS;
   return !loop->loop->has_cond || !(loop->graphs[1]->flags & dear);
 }
 
+static bool is_pure_loop(const Node *n) { return n->op == OP_LOOP && !ir_takes_token(n->graphs[0]); }
+
 static Node *move(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   (void)frame;
   const Motion *motion = user;
-  World *w = motion->w;
   if (n->op != OP_LOOP) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
-  if (loop->op != OP_LOOP || ir_takes_token(loop->graphs[0]) || !is_cheap_to_start(loop)) return loop;
-  Moving m = {.w = w, .loop = loop, .own = 1 + loop_captures(loop->loop)};
-  m.loads = motion->last || loop->loop->has_cond;
-  m.n = ir_order(w->temp, loop->graphs[0], &m.nodes);
-  map_init(&m.stays, w->temp);
-  return find_moving(&m) ? without(&m) : loop;
+  if (is_pure_loop(loop) && loop->loop->has_cond) loop = emptied(motion, loop, 1);
+  return is_pure_loop(loop) && is_cheap_to_start(loop) ? emptied(motion, loop, 0) : loop;
 }
 
 Graph *opt_invariants(World *w, Graph *g, bool last) {

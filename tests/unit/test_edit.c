@@ -43,7 +43,7 @@ static void one_more_capture(void) {
   Node *division = result_of(loop, 0)->ops[1];
   CHECK(division->op == OP_FDIV);
   LoopEdit *e = edit_loop(w, loop, loop->ops, loop->graphs);
-  edit_capture(e, division, q);
+  edit_capture(e, 0, division, q);
   Node *made = edit_value(e);
   CHECK(made->op == OP_LOOP && made->loop->ncaps == 2 && made->type == loop->type && is_verified(made));
   CHECK(result_of(made, 0)->ops[1]->op == OP_PARAM && made->ops[made->nops - 1] == q);
