@@ -6,8 +6,8 @@
  *   while c s do s <- f s a[i]  →   x = if c s then a[i] else whatever;  while c s do s <- f s x
  *
  * Whether a loop with a condition runs is the condition of its first values, which mostly folds; it is evaluated twice
- * there, so it must be cheap. Loads of elements always leave such a loop: what its derivative depends on is then a few
- * numbers instead of arrays (ad/preaccumulate.c).
+ * there, so it must be cheap. Loads of elements always leave such a loop, and a counted one that carries numbers and reads
+ * no arrays otherwise: what their derivatives depend on is then a few numbers (ad/preaccumulate.c).
  *
  * What the C compiler moves by itself, arithmetic, stays where it is. (It moves functions too, but not out of the loops
  * of their derivatives.) Arrays move if making them takes functions or nested loops, and if nothing in the body changes
@@ -129,6 +129,32 @@ static bool find_moving(Moving *m) {
   return false;
 }
 
+/* ---- Loads before derivatives ------------------------------------------------------------------------------------ */
+/* True if loop n is counted and nothing but carried numbers come out of it. */
+static bool carries_numbers(const Node *n) {
+  const LoopInfo *l = n->loop;
+  bool all = !l->has_cond && l->ncarried && !l->naccs && !l->nstacked && !l->nsliced;
+  for (int k = 0; all && k < l->ncarried; k++) all = ir_is_number(n->type->args[k]);
+  return all;
+}
+
+/* True if without what is the same in all iterations the body reads no arrays, and no more than a few floats that the
+ * loop may be differentiated by. */
+static bool is_left_with_numbers(Moving *m) {
+  Map seen;
+  int floats = 0;
+  map_init(&seen, m->w->temp);
+  for (int i = 0; i < m->n; i++)
+    for (int k = 0; !map_get(&m->same, m->nodes[i]) && k < m->nodes[i]->nops; k++) {
+      Node *x = m->nodes[i]->ops[k];
+      if (!map_get(&m->same, x) || map_get(&seen, x)) continue;
+      if (!ir_is_number(x->type)) return false;
+      map_put(&seen, x, x);
+      floats += x->type->kind == T_FLOAT && !ir_is_constant(x);
+    }
+  return floats <= LIMIT_DIRECTIONS;
+}
+
 /* ---- The loop without it ----------------------------------------------------------------------------------------- */
 /* Does the loop run at all? */
 static Node *runs(const Moving *m) {
@@ -179,16 +205,26 @@ typedef struct Motion {
   bool last; /* loads leave counted loops, too */
 } Motion;
 
-/* The loop without what leaves that graph of it. */
-static Node *emptied(const Motion *motion, Node *loop, int which) {
-  World *w = motion->w;
+static Moving moving(World *w, Node *loop, int which, bool loads) {
   const LoopInfo *l = loop->loop;
-  Moving m = {.w = w, .loop = loop, .which = which, .g = loop->graphs[which]};
+  Moving m = {.w = w, .loop = loop, .which = which, .g = loop->graphs[which], .loads = loads};
   m.own = 1 + (which ? l->ncarried : loop_captures(l));
-  m.loads = motion->last || l->has_cond;
   m.n = ir_order(w->temp, m.g, &m.nodes);
   map_init(&m.stays, w->temp);
+  return m;
+}
+
+/* The loop without what leaves that graph of it. */
+static Node *emptied(const Motion *motion, Node *loop, int which) {
+  Moving m = moving(motion->w, loop, which, motion->last || loop->loop->has_cond);
   return find_moving(&m) ? without(&m) : loop;
+}
+
+/* The counted loop with a few numbers in place of the only arrays that it reads; NULL: it isn't one of those. */
+static Node *with_numbers_for_arrays(const Motion *motion, Node *loop) {
+  if (motion->last || !carries_numbers(loop)) return NULL;
+  Moving m = moving(motion->w, loop, 0, true);
+  return find_moving(&m) && is_left_with_numbers(&m) ? without(&m) : NULL;
 }
 
 /* May the loop's condition, if it has one, be evaluated once more? */
@@ -205,7 +241,9 @@ static Node *move(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gra
   if (n->op != OP_LOOP) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
   if (is_pure_loop(loop) && loop->loop->has_cond) loop = emptied(motion, loop, 1);
-  return is_pure_loop(loop) && is_cheap_to_start(loop) ? emptied(motion, loop, 0) : loop;
+  if (!is_pure_loop(loop) || !is_cheap_to_start(loop)) return loop;
+  Node *narrow = with_numbers_for_arrays(motion, loop);
+  return narrow ? narrow : emptied(motion, loop, 0);
 }
 
 Graph *opt_invariants(World *w, Graph *g, bool last) {
