@@ -47,6 +47,15 @@ CASES = [
 ]
 
 LOOP = "let f (a : float[]) =\n  let mut s = 0.0 in\n  let mut %s in\n  for i = 0 to length a - 1 do\n    %s\n  done;\n  s\n"
+INNER = """let f (a : float[]) =
+  let mut s = 0.0 in
+  for i = 0 to length a - 1 do
+    let mut y = 1.0 in
+    %s;
+    s += y
+  done;
+  s
+"""
 KEPT = [
     # functions that can be one of a few closures: the cosine's argument is left
     (LOOP % ("g = fun x -> x", "s <- s + g a[i]; if i % 2 = 0 then g <- (fun x -> x * a[0]) else g <- (fun x -> sin x + a[i])"), 0, 0, 1),
@@ -56,6 +65,14 @@ KEPT = [
     (LOOP % ("b = 1.0", "s <- s + b * b * a[i]; b <- a[i]"), 0, 0, 0),
     (LOOP % ("b = 1.0", "s <- s + b * b * a[i]; b <- b * a[i]"), 0, 0, 2),
     (LOOP % ("b = 1.0", "s <- s + b * a[i]; b <- exp a[i]"), 0, 0, 3),
+    # elements that are the same in all iterations are numbers that a loop is differentiated by in forward mode: it keeps nothing, whether it
+    # counts or has a condition, which may read them, too. One at another index in each iteration makes it keep its state.
+    (INNER % "while y < 100.0 do y <- y * a[i] + a[0] done", 0, 0, 0),
+    (INNER % "while y < 100.0 * a[i] do y <- y * a[i] + 1.0 done", 0, 0, 0),
+    (INNER % "let mut k = 0 in while k < length a && y < 9.0 do y <- y * y * a[i]; k += 1 done", 0, 0, 0),
+    (INNER % "for k = 1 to 50 do y <- y * y * a[i] + a[0] done", 0, 0, 0),
+    (INNER % "for k = 1 to length a do y <- y * y * a[i] done", 0, 0, 0),
+    (INNER % "for k = 0 to length a - 1 do y <- y * y * a[i] + a[k] done", 0, 0, 1),
 ]
 
 

@@ -18,6 +18,7 @@
  * leave counted loops too: where a loop stores, the C compiler can't tell that it doesn't change what it loads. Only in loops without
  * effects: of several errors any may be reported, but not before an effect that comes first. */
 #include "facts/changes.h"
+#include "facts/ir_loop_facts.h"
 #include "opt/opt.h"
 #include "ir/world.h"
 
@@ -168,17 +169,44 @@ static Node *runs(const Moving *m) {
   return ir_instantiate(w, cond, args, 0);
 }
 
+/* Index check q of the body as it is made before the loop, of other numbers if that doesn't run; NULL: its operands may
+ * fail. */
+static Node *check_before(LoopFacts *f, const Node *q, Node *runs) {
+  World *w = f->w;
+  Node *i = loop_invariant_number(f, q->ops[0]), *n = loop_invariant_number(f, q->ops[1]);
+  if (!i || !n) return NULL;
+  i = ir_op3(w, OP_SELECT, runs, i, ir_int(w, 0));
+  n = ir_op3(w, OP_SELECT, runs, n, ir_int(w, 1));
+  return ir_check(w, OP_CHECK_INDEX, i, n, NULL, q->site);
+}
+
+/* Makes the index checks of `moved` before the branch, where they can leave further loops (hoist.c). over: check -> what
+ * stands for it in the branch. */
+static void make_checks(Moving *m, const Graph *moved, BranchBuilder *b, Node *runs, Map *over) {
+  LoopFacts facts = loop_facts_of(m->w, m->loop, false);
+  Node **nodes;
+  int n = ir_order(m->w->temp, moved, &nodes);
+  for (int i = 0; i < n; i++) {
+    Node *check = nodes[i]->op == OP_CHECK_INDEX ? check_before(&facts, nodes[i], runs) : NULL;
+    if (check) map_put(over, nodes[i], branch_add(b, check));
+  }
+}
+
 /* What moves out of the body, made if the loop runs. */
 static Node *made_if_runs(Moving *m) {
   World *w = m->w;
-  Node **inputs = m->loop->ops + loop_first(m->loop->loop);
-  BranchBuilder *b = branch_open(w, runs(m));
+  Node **inputs = m->loop->ops + loop_first(m->loop->loop), *cond = runs(m);
+  BranchBuilder *b = branch_open(w, cond);
+  Graph *moved = ir_graph(w, m->g->params, m->g->nparams, ir_record(w, m->out.data, m->out.len), NULL);
+  Map over;
+  map_init(&over, w->temp);
+  make_checks(m, moved, b, cond, &over);
   Node **args = NEW_ARRAY(w->arena, Node *, m->g->nparams), **xs = NEW_ARRAY(w->temp, Node *, m->out.len + 1);
   for (int k = 0; k < m->g->nparams; k++)
     args[k] = k < m->own ? ir_zero(w, m->g->params[k]) : branch_add(b, inputs[k - 1]);
   for (int i = 0; i < m->out.len; i++) xs[i] = ir_zero(w, m->out.data[i]->type);
   branch_arm(b, ir_record(w, xs, m->out.len), NULL);
-  branch_arm(b, ir_substitute(w, ir_record(w, m->out.data, m->out.len), args, m->g->nparams, 0), NULL);
+  branch_arm(b, ir_instantiate_over(w, moved, args, 0, &over), NULL);
   return branch_close(b);
 }
 
