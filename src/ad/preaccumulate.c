@@ -36,8 +36,8 @@ static bool reads_size_only(World *w, Graph *g, int p) {
   return true;
 }
 
-/* True if all active nodes of g are numbers, but for arrays of which only the sizes are read, and none calls a function of unknown cost. params: which parameters are
- * active. */
+/* True if all active nodes of g are numbers, but for arrays of which only the sizes are read, and none calls a function
+ * of unknown cost. params: which parameters are active. */
 static bool only_numbers(World *w, Graph *g, const Fact *params) {
   Diff *r = ad_begin(w, g, params);
   for (int i = 0; i < r->n; i++) {

@@ -23,15 +23,15 @@ typedef struct LoopEdit {
   const Node *loop; /* the old one */
   const LoopInfo *l;
   LoopBuilder *b;
-  bool own;           /* the builder makes this loop alone */
-  Node *count, **ops; /* trip count (NULL: it has a condition), inputs */
-  Graph *body, *cond; /* over the old loop's parameters */
-  Node **in;          /* input -> its parameter in the new body; NULL: dropped */
-  Node **args;        /* parameter of the old body, or condition -> what stands for it */
+  bool own;            /* the builder makes this loop alone */
+  Node *count, **ops;  /* trip count (NULL: it has a condition), inputs */
+  Graph *body, *cond;  /* over the old loop's parameters */
+  Node **in;           /* input -> its parameter in the new body; NULL: dropped */
+  Node **args;         /* parameter of the old body, or condition -> what stands for it */
   Map over, over_cond; /* node of the old body, of the old condition -> what replaces it */
-  Node **next;        /* result of the old body -> the new one's; a stacked result is dropped by NULL */
-  Node **results;     /* result of the old loop, trip count included -> what stands for it: zero for dropped ones */
-  int *number;        /* of each stacked result among the new loop's: -1 if it is dropped */
+  Node **next;         /* result of the old body -> the new one's; a stacked result is dropped by NULL */
+  Node **results;      /* result of the old loop, trip count included -> what stands for it: zero for dropped ones */
+  int *number;         /* of each stacked result among the new loop's: -1 if it is dropped */
   enum { EDIT_OPEN, EDIT_TAKEN, EDIT_MADE, EDIT_YIELDED, EDIT_CLOSED } done;
 } LoopEdit;
 

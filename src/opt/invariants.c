@@ -5,9 +5,9 @@
  *   [ x - mean xs | x in xs ]   →   m = if 0 < n then mean xs else whatever;  [ x - m | x in xs ]
  *   while c s do s <- f s a[i]  →   x = if c s then a[i] else whatever;  while c s do s <- f s x
  *
- * Whether a loop with a condition runs is the condition of its first values, which mostly folds; it is evaluated twice
- * there, so it must be cheap. Loads of elements always leave such a loop, and a counted one that carries numbers and reads
- * no arrays otherwise: what their derivatives depend on is then a few numbers (ad/preaccumulate.c).
+ * A loop with a condition runs if that holds of its first values. Mostly this folds; else the condition is evaluated
+ * twice, so it must be cheap. Loads of elements always leave such a loop, and a counted one that carries numbers and
+ * reads no arrays otherwise: what their derivatives depend on is then a few numbers (ad/preaccumulate.c).
  *
  * What the C compiler moves by itself, arithmetic, stays where it is. (It moves functions too, but not out of the loops
  * of their derivatives.) Arrays move if making them takes functions or nested loops, and if nothing in the body changes
@@ -15,8 +15,8 @@
  * then the loop itself doesn't fail, and can be joined with others.
  *
  * Runs before derivatives are taken: before loops are fused, and when short ones are unrolled; and at last, when loads
- * leave counted loops too: where a loop stores, the C compiler can't tell that it doesn't change what it loads. Only in loops without
- * effects: of several errors any may be reported, but not before an effect that comes first. */
+ * leave counted loops too: where a loop stores, the C compiler can't tell that it doesn't change what it loads. Only in
+ * loops without effects: of several errors any may be reported, but not before an effect that comes first. */
 #include "facts/changes.h"
 #include "facts/ir_loop_facts.h"
 #include "opt/opt.h"
@@ -180,8 +180,8 @@ static Node *check_before(LoopFacts *f, const Node *q, Node *runs) {
   return ir_check(w, OP_CHECK_INDEX, i, n, NULL, q->site);
 }
 
-/* Makes the index checks of `moved` before the branch, where they can leave further loops (hoist.c). over: check -> what
- * stands for it in the branch. */
+/* Makes the index checks of `moved` before the branch, where they can leave further loops (hoist.c). over: check ->
+ * what stands for it in the branch. */
 static void make_checks(Moving *m, const Graph *moved, BranchBuilder *b, Node *runs, Map *over) {
   LoopFacts facts = loop_facts_of(m->w, m->loop, false);
   Node **nodes;
