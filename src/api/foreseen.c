@@ -26,7 +26,8 @@ static Span user_place(const AtledVM *vm, Site site) {
 static bool is_of_library(const AtledVM *vm, Site site) { return site && ir_site_info(vm->world, site)->library; }
 
 static bool is_wanted(const AtledVM *vm, const Node *n) {
-  if (n->op == OP_FAIL && n->attr.i == FAIL_USER) return is_of_library(vm, n->site);
+  bool of_program = n->op == OP_FAIL ? n->attr.i == FAIL_USER : n->op == OP_CHECK_SIZE && n->attr.text;
+  if (of_program) return is_of_library(vm, n->site);
   if (n->op == OP_FAIL) return n->attr.i == FAIL_MATCH || n->attr.i == FAIL_SHAPE;
   return n->op != OP_CHECK || is_of_library(vm, n->site);
 }
@@ -55,6 +56,16 @@ static const char *text_of(AtledVM *vm, const Node *x) {
 
 static const char *number(AtledVM *vm, const SureFailure *f, int k) {
   return f->known[k] ? arena_printf(&vm->scratch, "%lld", (long long)f->values[k]) : unknown;
+}
+
+static Foreseen sizes_differ(AtledVM *vm, const SureFailure *f) {
+  const char *n = number(vm, f, 0), *m = number(vm, f, 1), *text = f->node->attr.text;
+  if (!text)
+    return (Foreseen){ERR_SHAPE, arena_printf(&vm->scratch, "different shapes: length %s and length %s", n, m)};
+  size_t size = text_fill(NULL, 0, text, n, m) + 1;
+  char *message = arena_alloc(&vm->scratch, size);
+  text_fill(message, size, text, n, m);
+  return (Foreseen){ERR_FAIL, message};
 }
 
 static const char *index_message(AtledVM *vm, const SureFailure *f) {
@@ -90,9 +101,7 @@ static Foreseen kind_of(AtledVM *vm, const SureFailure *f) {
   case OP_CHECK_SLICE:
     return (Foreseen){ERR_SLICE, arena_printf(a, "slice %s..%s is out of bounds for an array of length %s",
                                               number(vm, f, 0), number(vm, f, 1), number(vm, f, 2))};
-  case OP_CHECK_SIZE:
-    return (Foreseen){ERR_SHAPE,
-                      arena_printf(a, "different shapes: length %s and length %s", number(vm, f, 0), number(vm, f, 1))};
+  case OP_CHECK_SIZE: return sizes_differ(vm, f);
   case OP_CHECK_NONZERO: return (Foreseen){ERR_DIVISION, "division by zero"};
   case OP_CHECK_DEPTH: return (Foreseen){ERR_STACK, "stack overflow: too many calls inside each other"};
   case OP_CHECK_NAT:

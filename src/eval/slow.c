@@ -43,7 +43,7 @@ SLOW(CHECK_SLICE) {
 }
 
 SLOW(CHECK_SIZE) {
-  return r[in->a].i == r[in->b].i ? 0 : rt_fail_size(rt, r[in->a].i, r[in->b].i, mod_site(m, in->site));
+  return r[in->a].i == r[in->b].i ? 0 : rt_fail_size(rt, r[in->a].i, r[in->b].i, in->imm.text, mod_site(m, in->site));
 }
 SLOW(CHECK_ROW) {
   return r[in->a].i == r[in->b].i ? 0 : rt_fail_irregular(rt, r[in->a].i, r[in->b].i, mod_site(m, in->site));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Normal forms of branches.
  *
- * A branch on a known selector is its arm. A branch whose arms are equal is one of them. Results that are equal in
- * all arms move before the branch:
+ * A branch on a known selector is its arm. A branch whose arms are equal is one of them. One that fails unless two ints
+ * are equal is a check (size_checks.c). Results that are equal in all arms move before the branch:
  *
  *   if c then (x, f y) else (x, g y)          →   (x, if c then f y else g y)
  *   if c then a[i..j] else a[k..l]            →   a[(if c then i else k)..(if c then j else l)] */
@@ -24,6 +24,13 @@ static Node *trivial_switch(World *w, Node *s, Graph **arms, int narms, Node **c
   if (!scalar || !plain) return NULL;
   Node *a = yes->op == OP_PARAM ? caps[yes->attr.i] : yes, *b = no->op == OP_PARAM ? caps[no->attr.i] : no;
   return ir_op3(w, OP_SELECT, s, a, b);
+}
+
+static Node *size_check(World *w, Node *s, Graph **arms, int narms, Node **caps) {
+  SizeCheck c;
+  if (!ir_is_size_check(w, s, arms, narms, caps, &c)) return NULL;
+  Node *check = ir_check_size(w, c.n, c.m, c.message, c.site);
+  return c.value == c.n ? check : ir_op2(w, OP_AFTER, c.value, check);
 }
 
 /* Is x made in a few steps, of which none may fail? */
@@ -152,7 +159,8 @@ Node *ir_switch(World *w, Node *s, Graph **arms, int narms, Node **caps, int nca
     ncaps = p.caps.len;
   }
   if (same_arms(arms, narms)) return ir_waiting(w, ir_instantiate(w, arms[0], caps, 0), s);
-  Node *r = trivial_switch(w, s, arms, narms, caps);
+  Node *r = size_check(w, s, arms, narms, caps);
+  if (!r) r = trivial_switch(w, s, arms, narms, caps);
   if (!r) r = connective(w, s, arms, narms, caps);
   if (!r) r = hoist_components(w, s, arms, narms, caps, ncaps);
   if (!r) r = chosen_slice(w, s, arms, narms, caps, ncaps);

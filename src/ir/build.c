@@ -102,6 +102,9 @@ static Node *make_check(World *w, Op op, Node *a, Node *b, Node *c, Sym what, Si
 }
 
 Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site) { return make_check(w, op, a, b, c, NULL, site); }
+Node *ir_check_size(World *w, Node *n, Node *m, Sym message, Site site) {
+  return make_check(w, OP_CHECK_SIZE, n, m, NULL, message, site);
+}
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site) {
   return make_check(w, OP_CHECK_NAT, n, NULL, NULL, what, site);
 }
@@ -203,13 +206,20 @@ Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site) {
   return data ? data : ir_intern(w, &(Node){.op = OP_ARRAY, .type = t, .ops = xs, .nops = n, .site = site});
 }
 
-/* Is n the sum of a few lengths of arrays that exist, or of sums that were checked? `fuel`: of how many at most. */
+/* Is n at most the length of an array that exists, since it was checked to be, or the length of a part of one? */
+static bool is_within_length(const Node *n) {
+  if (n->op == OP_LEN || n->op == OP_CHECK_INDEX || n->op == OP_CHECK_SLICE) return true;
+  return n->op == OP_ISUB && n->ops[1]->op == OP_CHECK_SLICE && n->ops[1]->ops[1] == n->ops[0];
+}
+
+/* Is n the sum of a few such numbers, or of sums that were checked? `fuel`: of how many at most. */
 static bool adds_few_lengths(const Node *n, int *fuel) {
   if (--*fuel < 0) return false;
+  if (is_within_length(n)) return true;
+  if (n->op == OP_CHECK_SIZE) return adds_few_lengths(n->ops[0], fuel) || adds_few_lengths(n->ops[1], fuel);
   if (n->op == OP_IADD || n->op == OP_ISUB)
     return adds_few_lengths(n->ops[0], fuel) && adds_few_lengths(n->ops[1], fuel);
-  return n->op == OP_LEN || n->op == OP_AFTER ||
-         (n->op == OP_INT && n->attr.i >= -LIMIT_ELEMENTS && n->attr.i <= LIMIT_ELEMENTS);
+  return n->op == OP_AFTER || (n->op == OP_INT && n->attr.i >= -LIMIT_ELEMENTS && n->attr.i <= LIMIT_ELEMENTS);
 }
 
 /* 2^63 - 1 stands for any greater number of iterations (loop_bounds.c): such a length is compared, and isn't wrong. */
@@ -329,8 +339,7 @@ static const Node *without_checks(const Node *n) {
   return n;
 }
 
-/* Is length a the length b, or checked to be? */
-static bool is_length(const Node *a, const Node *b) {
+bool ir_is_length(const Node *a, const Node *b) {
   for (const Node *n = a;; n = n->ops[0]) {
     if (n == b || (n->op == OP_CHECK_SIZE && without_checks(n->ops[1]) == without_checks(b))) return true;
     if (n->op != OP_AFTER && !(op_flags[n->op] & OPF_V)) return n == without_checks(b);
@@ -342,7 +351,7 @@ bool ir_rows_agree(World *w, const Node *array) {
   for (int k = 1; rank > 1 && k < array->nops; k++)
     for (int d = 0; d < rank - 1; d++) {
       const Node *first = ir_len(w, array->ops[0], d), *other = ir_len(w, array->ops[k], d);
-      if (!is_length(first, other) && !is_length(other, first)) return false;
+      if (!ir_is_length(first, other) && !ir_is_length(other, first)) return false;
     }
   return true;
 }

@@ -407,6 +407,7 @@ Node *ir_op2(World *w, Op op, Node *a, Node *b);
 Node *ir_op3(World *w, Op op, Node *a, Node *b, Node *c);
 /* CHECK_INDEX, _SLICE, _SIZE, _NONZERO, _DEPTH, _NAT; b, c NULL where unused */
 Node *ir_check(World *w, Op op, Node *a, Node *b, Node *c, Site site);
+Node *ir_check_size(World *w, Node *n, Node *m, Sym message, Site site); /* message: NULL, or with holes (text_fill) */
 Node *ir_check_nat(World *w, Node *n, Sym what, Site site);
 /* traps.c. y, what `op` makes of the n numbers xs, trapped as w->traps says; `text` as there. */
 Node *ir_trapped(World *w, Op op, const char *text, Node *y, Node **xs, int n, Site site);

@@ -61,6 +61,15 @@ IrType **ir_plan_types(World *w, const CapturePlan *p, Graph *g, int own);
  * made of. */
 Node *ir_capture_for(World *w, CapturePlan *p, int own, Node *x, Use use, const Use *parts);
 
+/* ---- size_checks.c ---- */
+typedef struct SizeCheck {
+  Node *n, *m, *value; /* of the branch, behind the check */
+  Sym message;
+  Site site;
+} SizeCheck;
+/* Is the branch a check that two ints are equal? */
+bool ir_is_size_check(World *w, const Node *selector, Graph **arms, int narms, Node **caps, SizeCheck *out);
+
 /* ---- call.c ---- */
 Node *ir_plain_call(World *w, Func *f, Node **args, Site site); /* neither inlined nor specialised */
 /* ---- specialise.c ---- */
@@ -71,6 +80,7 @@ Node *ir_opaque_call(World *w, Func *f, Node **args, Site site); /* f has a rule
 /* f, to be differentiated at x, for the functions known in x. */
 Node *ir_differentiated(World *w, Node *f, Node *x);
 
+bool ir_is_length(const Node *a, const Node *b); /* is length a the length b, or checked to be? */
 Node *ir_normal1(World *w, Op op, Node *a);
 Node *ir_normal2(World *w, Op op, Node *a, Node *b);
 Site ir_site_inlined(World *w, Site inner, Site call);

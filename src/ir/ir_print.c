@@ -250,6 +250,7 @@ static void print_attr(Text *t, const Node *n) {
   case OP_FSUB: str_puts(out, n->attr.i ? " apart" : ""); break;
   case OP_FAIL: str_printf(out, " %s", ir_fail_kinds[n->attr.i]); break;
   case OP_CHECK_NAT:
+  case OP_CHECK_SIZE:
   case OP_TRAP_NAN:
   case OP_TRAP_INF:
   case OP_MARK:

@@ -415,6 +415,7 @@ static void attribute(Reader *r, Node *n) {
   case OP_FSUB: n->attr.i = scan_took(s, "apart"); break;
   case OP_FAIL: n->attr.i = fail_kind(r); break;
   case OP_CHECK_NAT:
+  case OP_CHECK_SIZE:
   case OP_TRAP_NAN:
   case OP_TRAP_INF:
   case OP_MARK:

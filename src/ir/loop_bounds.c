@@ -112,7 +112,7 @@ Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int
       for (int k = 0; k < own; k++) outer[k] = ir_zero(w, body->params[k]);
       for (int k = own; k < body->nparams; k++) outer[k] = caps[k - own];
     }
-    if (ir_substitute(w, c->ops[1], outer, body->nparams, 0) == n) map_put(&proved, c, c->ops[0]);
+    if (ir_is_length(n, ir_substitute(w, c->ops[1], outer, body->nparams, 0))) map_put(&proved, c, c->ops[0]);
   }
   return proved.count ? ir_graph_over(w, body, &proved) : body;
 }

@@ -207,6 +207,7 @@ bool ir_is_natural(const Node *x) {
   case OP_CHECK_INDEX:
   case OP_CHECK_NAT: return true;
   case OP_IMAX: return ir_is_natural(x->ops[1]) || ir_is_natural(x->ops[0]);
+  case OP_CHECK_SIZE: return ir_is_natural(x->ops[0]) || ir_is_natural(x->ops[1]);
   case OP_SELECT: return ir_is_natural(x->ops[1]) && ir_is_natural(x->ops[2]);
   case OP_CHECK_DEPTH:
   case OP_AFTER: return ir_is_natural(x->ops[0]);

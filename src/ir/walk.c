@@ -183,6 +183,8 @@ static uint64_t hash_graph(World *w, Graph *g, int depth) {
     else if (n->op == OP_CALL) h = hash_mix(h, hash_func(n->attr.func));
     else if (n->op == OP_RT) h = hash_mix(h, (uint64_t)ir_rt_id(n->attr.rt));
     else if (n->op == OP_DATA) h = hash_mix(h, n->attr.data->hash);
+    else if (n->op == OP_CHECK_SIZE)
+      h = n->attr.text ? hash_mix(h, hash_bytes(n->attr.text, sym_len(n->attr.text), 4)) : h;
     else if (n->op != OP_CHECK_NAT && !ir_is_trap(n) && n->op != OP_MARK) h = hash_mix(h, (uint64_t)n->attr.i);
     for (int k = 0; k < n->nops; k++) h = hash_mix(h, (uint64_t)*ops++);
     for (int k = 0; k < n->ngraphs; k++) h = hash_mix(h, hash_graph(w, n->graphs[k], depth + 1));

@@ -39,10 +39,15 @@ static void emit_check_slice(Fn *k, const LInstr *i) {
   emit_check(k, i, binary(e, GB_LOGICAL_AND, e->t_bool, inside, ordered), raising);
 }
 
+/* The text of an instruction, or NULL. */
+static Rv *immediate_text(Emit *e, const LInstr *i) {
+  return i->imm.text ? cast(e, e->g->context_new_string_literal(e->ctx, i->imm.text), e->t_ptr) : k_null(e);
+}
+
 static void emit_check_size(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *a = reg(k, i->a), *b = reg(k, i->b);
-  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_size, load_rt(e, k->mod), a, b, k_site(k, i->site));
+  Rv *a = reg(k, i->a), *b = reg(k, i->b), *message = immediate_text(e, i);
+  Rv *raising = CALL_TABLE(e, k->mod, rt_fail_size, load_rt(e, k->mod), a, b, message, k_site(k, i->site));
   emit_check(k, i, compare(e, GC_EQ, a, b), raising);
 }
 
@@ -68,8 +73,7 @@ static void emit_check_depth(Fn *k, const LInstr *i) {
 
 static void emit_check_nat(Fn *k, const LInstr *i) {
   Emit *e = k->e;
-  Rv *a = reg(k, i->a);
-  Rv *what = i->imm.text ? cast(e, e->g->context_new_string_literal(e->ctx, i->imm.text), e->t_ptr) : k_null(e);
+  Rv *a = reg(k, i->a), *what = immediate_text(e, i);
   Rv *raising = CALL_TABLE(e, k->mod, rt_fail_nat, load_rt(e, k->mod), a, what, k_site(k, i->site));
   emit_check(k, i, compare(e, GC_GE, a, k_i64(e, 0)), raising);
 }

@@ -278,7 +278,7 @@ static Row lower_check(Frame *fr, Node *x, LOp op) {
   int r[3] = {-1, -1, -1};
   for (int k = 0; k < x->nops; k++) r[k] = frame_reg(fr, x->ops[k]);
   LInstr *in = fn_emit(fr->fn, op, -1, r[0], r[1], r[2]);
-  if (op == LOP_CHECK_NAT) in->imm.text = x->attr.text;
+  if (op == LOP_CHECK_NAT || op == LOP_CHECK_SIZE) in->imm.text = x->attr.text;
   in->site = x->site;
   return frame_row(fr, x->ops[0]);
 }

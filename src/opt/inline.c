@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Inlining of what is called in one place only: nothing is written twice by that. Pullbacks are such functions: in the
  * graph of the function that they belong to, their loops can be joined with its own. What is very large stays apart,
- * for the C compiler takes more than twice as long for a function of twice the size.
+ * for the C compiler takes more than twice as long for a function of twice the size. Before derivatives are taken, it
+ * lets a loop's derivative see what the loop calls: which sizes stay, what an iteration needs to keep. Functions with a
+ * derivative rule stay until then.
  *
  * Calls of small functions were inlined as they were made (ir_call). */
 #include "opt/opt.h"
 #include "graph/graph.h"
+#include "ir/compilation.h"
 
 typedef struct Calls {
   World *w;
@@ -41,7 +44,8 @@ static Node *inlined(void *user, Rewriter *r, void *frame, Node *n, Node **ops, 
   Calls *c = user;
   if (n->op != OP_CALL) return NULL;
   Func *f = n->attr.func;
-  if (!f->graph || f->recursive || (uintptr_t)map_get(&c->count, f) != 1) return NULL;
+  if (!f->graph || f->recursive || (f->opaque && !compilation(c->w)->inline_rules)) return NULL;
+  if ((uintptr_t)map_get(&c->count, f) != 1) return NULL;
   if (f->graph->size > LIMIT_INLINE_ONCE && limit_reached(c->w->arena, AT_INLINE_ONCE)) return NULL;
   return ir_instantiate(c->w, rewrite_graph(r, f->graph), ops, n->site);
 }

@@ -7,22 +7,24 @@
 #include "support/phases.h"
 
 /* Simplification. Where equal checks stand in a graph with effects, the one that stands first in the text is made: an
- * effect between two of them happens after the error of the first. */
+ * effect between two of them happens after the error of the first. So is, in any graph, of equal checks of sizes with
+ * different messages. */
 typedef struct Simplify {
   World *w;
-  Map first;    /* graph -> Map *, from a check without its place to the first place of its equals */
+  Map first;    /* graph -> Map *, from a check without its place to the first of its equals */
   bool earlier; /* an equal check was met that stands before the one that was made */
 } Simplify;
 typedef struct Met {
-  Map made;   /* a check without its place -> the one that is made */
-  Map *first; /* NULL: the graph has no effects */
+  Map made; /* a check without its place -> the one that is made */
+  Map *first;
+  bool effects; /* of the graph */
 } Met;
 
 static void *none_met(void *user, Graph *g) {
   Simplify *s = user;
   Met *m = NEW(s->w->arena, Met);
   map_init(&m->made, s->w->arena);
-  if (!ir_takes_token(g)) return m;
+  m->effects = ir_takes_token(g);
   m->first = map_get(&s->first, g);
   if (m->first) return m;
   m->first = NEW(s->w->arena, Map);
@@ -50,19 +52,26 @@ static Node *anywhere(World *w, const Node *n, Node **ops, Graph **graphs) {
   }
 }
 
-/* n, with the first place of those that equal it, which is `any` without a place. */
+/* n, with the place and message of the first of those that equal it, which is `any` without a place. */
 static Node *make_first(const Met *m, Rewriter *r, const Node *n, Node **ops, Graph **graphs, Node *any) {
-  Site first = m->first ? (Site)(uintptr_t)map_get(m->first, any) : 0;
+  const Node *first = map_get(m->first, any);
   Node placed = *n;
-  if (first) placed.site = first;
+  if (first) placed.site = first->site, placed.attr = first->attr;
   return rewrite_node(r, &placed, ops, graphs);
 }
 
-static void note_place(Simplify *s, Met *m, Site here, Node *any) {
-  Site first = (Site)(uintptr_t)map_get(m->first, any);
-  if (first && !ir_site_follows(s->w, first, here)) return;
-  s->earlier |= first != 0;
-  map_put(m->first, any, (void *)(uintptr_t)here);
+/* Does the check `here` stand before its equal x, where that matters? */
+static bool comes_before(World *w, const Met *m, const Node *here, const Node *x) {
+  if (here->op == OP_CHECK_SIZE && here->attr.text != x->attr.text)
+    return ir_site_standing(w, here->site, x->site) != STANDS_ELSEWHERE;
+  return m->effects && ir_site_follows(w, x->site, here->site);
+}
+
+static void note_place(Simplify *s, Met *m, Node *here, Node *any) {
+  const Node *first = map_get(m->first, any);
+  if (first && !comes_before(s->w, m, here, first)) return;
+  s->earlier |= first != NULL;
+  map_put(m->first, any, here);
 }
 
 /* Of equal checks and calls of primitives in one graph, which differ in their places, one is enough: all of them are
@@ -71,7 +80,7 @@ static Node *fail_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops
   Simplify *s = user;
   Met *m = frame;
   Node *any = anywhere(s->w, n, ops, graphs), *made = any ? map_get(&m->made, any) : NULL;
-  if (any && m->first && n->site) note_place(s, m, n->site, any);
+  if (any && n->site && (m->effects || n->op == OP_CHECK_SIZE)) note_place(s, m, n, any);
   if (any && !made) map_put(&m->made, any, made = make_first(m, r, n, ops, graphs, any));
   return made;
 }

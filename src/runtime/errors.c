@@ -65,8 +65,14 @@ Status rt_fail_slice(Rt *rt, int64_t lo, int64_t hi, int64_t n, uint32_t site) {
                   (long long)hi, (long long)n);
 }
 
-Status rt_fail_size(Rt *rt, int64_t n, int64_t m, uint32_t site) {
-  return rt_error(rt, ERR_SHAPE, site, "different shapes: length %lld and length %lld", (long long)n, (long long)m);
+Status rt_fail_size(Rt *rt, int64_t n, int64_t m, const char *message, uint32_t site) {
+  char numbers[2][24], text[sizeof rt->error.message];
+  if (!message)
+    return rt_error(rt, ERR_SHAPE, site, "different shapes: length %lld and length %lld", (long long)n, (long long)m);
+  snprintf(numbers[0], sizeof numbers[0], "%lld", (long long)n);
+  snprintf(numbers[1], sizeof numbers[1], "%lld", (long long)m);
+  text_fill(text, sizeof text, message, numbers[0], numbers[1]);
+  return rt_error(rt, ERR_FAIL, site, "%s", text);
 }
 
 Status rt_fail_nonzero(Rt *rt, uint32_t site) { return rt_error(rt, ERR_DIVISION, site, "division by zero"); }

@@ -565,7 +565,8 @@ void rt_tree_entries_free(Rt *rt, TreeEntries *e);
 /* The raising of failed checks, with the full message; site as in the node. Always returns 1. */
 Status rt_fail_index(Rt *rt, int64_t i, int64_t n, uint32_t site);
 Status rt_fail_slice(Rt *rt, int64_t lo, int64_t hi, int64_t n, uint32_t site);
-Status rt_fail_size(Rt *rt, int64_t n, int64_t m, uint32_t site);
+/* message: NULL, or a text with holes (text_fill) that is the program's own */
+Status rt_fail_size(Rt *rt, int64_t n, int64_t m, const char *message, uint32_t site);
 Status rt_fail_nonzero(Rt *rt, uint32_t site);
 /* The end of a program where an operation makes a NaN, or an infinity too: args[0] of the n - 1 others. 0 where one of
  * these isn't finite or, for a NaN, is NaN. text: which operation (ir/traps.c). */

@@ -103,6 +103,12 @@ static void assert_slice(Block *b, const Node *n) {
   sp_add_statement(b, "assert (0 <= %s && %s <= %s && %s <= %s)", lo, lo, hi, hi, sp_operand(b, n->ops[2], L_SUM));
 }
 
+static void assert_size(Block *b, const Node *check) {
+  const char *n = sp_operand(b, check->ops[0], L_SUM), *m = sp_operand(b, check->ops[1], L_SUM);
+  if (!check->attr.text) sp_add_statement(b, "assert (%s = %s)", n, m);
+  else sp_add_statement(b, "if %s <> %s then fail %s", n, m, sp_filled_text(b, check->attr.text, n, m));
+}
+
 static void assert_condition(Block *b, const Node *n) {
   const char *c = sp_operand(b, n->ops[0], L_POSTFIX);
   const Node *message = n->ops[1];
@@ -116,9 +122,7 @@ static void add_assertion(Block *b, const Node *n) {
   case OP_CHECK: assert_condition(b, n); break;
   case OP_CHECK_INDEX: assert_index(b, n); break;
   case OP_CHECK_SLICE: assert_slice(b, n); break;
-  case OP_CHECK_SIZE:
-    sp_add_statement(b, "assert (%s = %s)", sp_operand(b, n->ops[0], L_SUM), sp_operand(b, n->ops[1], L_SUM));
-    break;
+  case OP_CHECK_SIZE: assert_size(b, n); break;
   case OP_CHECK_NONZERO: sp_add_statement(b, "assert (%s <> 0)", sp_operand(b, n->ops[0], L_SUM)); break;
   case OP_CHECK_DEPTH:
     sp_add_statement(b, "assert (%s <= %s)", sp_operand(b, n->ops[0], L_SUM), sp_operand(b, n->ops[1], L_SUM));

@@ -312,6 +312,19 @@ static void add_plain(Str *out, Sym text) {
   }
 }
 
+const char *sp_filled_text(Block *b, Sym text, const char *n, const char *m) {
+  Arena *a = b->p->arena;
+  Str s = {.arena = a};
+  str_puts(&s, "$\"");
+  add_plain(&s, text);
+  str_addc(&s, '"');
+  n = arena_printf(a, "{%s}", n), m = arena_printf(a, "{%s}", m);
+  size_t size = text_fill(NULL, 0, s.data, n, m) + 1;
+  char *filled = arena_alloc(a, size);
+  text_fill(filled, size, s.data, n, m);
+  return filled;
+}
+
 /* Texts put together, as an interpolated string. */
 static Text interpolated(Block *b, const Node *array) {
   Str s = {.arena = b->p->arena};

@@ -140,6 +140,8 @@ const char *sp_some_value(Printer *p, IrType *t);
 Text sp_text_of(Printer *p, Level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 const char *sp_at_level(Printer *p, Text t, Level least); /* in brackets if t holds together less */
 const char *sp_operand(Block *b, Node *n, Level least);
+/* An interpolated string: the text, with the expressions n and m in its holes (text_fill). */
+const char *sp_filled_text(Block *b, Sym text, const char *n, const char *m);
 Text sp_expression(Block *b, Node *n);
 Text sp_tuple_text(Block *b, IrType *t, Text *parts, int n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Growing strings on an arena. They stay NUL-terminated, so `data` can be
  * handed out as a C string as soon as anything was written; capacity doubles,
- * and a string that is the arena's newest block grows in place. */
+ * and a string that is the arena's newest block grows in place. At the end: texts with holes, which need no memory. */
 #include "support/support.h"
 #include <string.h>
 
@@ -48,4 +48,18 @@ void str_quoted(Str *s, const char *text, size_t n) {
     else str_addc(s, (char)c);
   }
   str_addc(s, '"');
+}
+
+size_t text_fill(char *out, size_t size, const char *text, const char *n, const char *m) {
+  size_t length = 0;
+  for (const char *c = text; *c; c++) {
+    bool hole = *c == '%' && c[1];
+    if (hole) c++;
+    const char *part = hole && *c == 'n' ? n : hole && *c == 'm' ? m : NULL;
+    size_t bytes = part ? strlen(part) : 1;
+    for (size_t i = 0; i < bytes && length + i + 1 < size; i++) out[length + i] = part ? part[i] : *c;
+    length += bytes;
+  }
+  if (size) out[length < size ? length : size - 1] = 0;
+  return length;
 }

@@ -180,6 +180,9 @@ void str_puts(Str *s, const char *z);
 void str_printf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Between quotes, for scan_quoted; a text may hold any bytes. */
 void str_quoted(Str *s, const char *text, size_t n);
+/* Writes `text` to out, n for each `%n` in it, m for `%m` and % for `%%`: cut and terminated as by snprintf, and that
+ * many bytes are returned. */
+size_t text_fill(char *out, size_t size, const char *text, const char *n, const char *m);
 
 /* ---- UTF-8 ------------------------------------------------------------------- */
 /* Length in bytes of the valid sequence at s (of n bytes), 0 if there is none. */

@@ -36,6 +36,14 @@ static void test_heap(void) {
   CHECK(heap_alloc_aligned(&h, SIZE_MAX - 3, true) == NULL);
 }
 
+static void test_texts_with_holes(void) {
+  char out[16];
+  CHECK(text_fill(out, sizeof out, "%n, %m: %%", "12", "3") == 8 && strcmp(out, "12, 3: %") == 0);
+  CHECK(text_fill(out, 6, "ab%nef", "cd", "") == 6 && strcmp(out, "abcde") == 0);
+  CHECK(text_fill(NULL, 0, "%m%m%m", "1", "1234") == 12);
+  CHECK(text_fill(out, sizeof out, "%", "1", "2") == 1 && strcmp(out, "%") == 0);
+}
+
 static void test_arena_and_oom(void) {
   Heap h;
   heap_init(&h);
@@ -175,6 +183,7 @@ static void test_spelling(Arena *a) {
 
 int main(void) {
   test_heap();
+  test_texts_with_holes();
   test_arena_and_oom();
   Heap h;
   heap_init(&h);
