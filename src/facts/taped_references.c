@@ -40,7 +40,7 @@ bool *ir_carried_kept(World *w, const LoopInfo *l, Graph *body) {
   return kept;
 }
 
-/* Is x made here: by a loop, as a literal, as zeros, of what a loop added up, or as one of these that a loop updates? */
+/* Is x made here: by a loop, as a literal or zeros, of what a loop added up, or one of these, updated by a loop? */
 static bool is_made(const Node *x) {
   while (x->op == OP_AFTER) x = x->ops[0];
   if (x->op == OP_ARRAY || x->op == OP_ZEROS) return true;
