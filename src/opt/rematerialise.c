@@ -60,7 +60,7 @@ static Node *rematerialise(void *user, Rewriter *r, void *frame, Node *n, Node *
   return n->op == OP_LOOP ? without_made(user, n, ops, graphs) : NULL;
 }
 
-Graph *opt_captures(World *w, Graph *g, int round, bool *changed) {
+Graph *opt_rematerialise(World *w, Graph *g, int round, bool *changed) {
   (void)round;
   Captures c = {w, false};
   g = ir_rewrite(w, g, (RewritePass){.user = &c, .node = rematerialise});
