@@ -15,11 +15,13 @@ MODES = [["--jit=off"], ["--jit=auto"]]
 
 
 def blocks(text):
-    """(number of the heading, lines with their numbers) of each block."""
+    """(number of the heading, lines with their numbers) of each block. One that a heading or another block ends is an error."""
     heading, block = 0, None
     for n, line in enumerate(text.splitlines(), 1):
         if block is None and line.startswith("## "):
             heading += 1
+        elif block is not None and (line.startswith("## ") or line.strip() == "```atled"):
+            sys.exit(f"line {n}: the block before isn't closed")
         elif line.strip() == "```atled":
             block = {}
         elif block is not None and line.startswith("```"):
