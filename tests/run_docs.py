@@ -18,6 +18,8 @@ def blocks(text):
     """(number of the heading, lines with their numbers) of each block. One that a heading or another block ends is an error."""
     heading, block = 0, None
     for n, line in enumerate(text.splitlines(), 1):
+        if block is not None and re.match(r"```\w", line.strip()):
+            sys.exit(f"line {n}: a block begins inside another one, which doesn't end: {line}")
         if block is None and line.startswith("## "):
             heading += 1
         elif block is not None and (line.startswith("## ") or line.strip() == "```atled"):
