@@ -322,9 +322,28 @@ static long double digamma_positive(long double x) {
 /* How far x is from the nearest whole number: exact, so that the reflection formulas are right next to a pole. */
 static long double from_whole(double x) { return (long double)(x - round(x)); }
 
+/* Taylor's series at its positive root, psi^(k)(root) / k! from k = 1: the sum above loses all digits there. The root is the
+ * sum of two numbers, so the distance to it is exact enough. */
+static const long double digamma_at_root[] = {
+    0.9676722454476211704274L, -0.4427631689835921060929L, 0.2584997609556510106244L, -0.1639427054424065275043L,
+    0.1078240506912623657572L, -0.07219956125645471092612L, 0.04880428816414310722509L, -0.03316112647484735929226L,
+    0.02259764823221810465962L, -0.0154247659049489591388L, 0.01053879161661217538812L, -0.00720453438635686824097L,
+    0.004926781395729853446354L, -0.003369801655439328082793L, 0.002305126326734927836938L, -0.001576936771430197259271L,
+    0.001078825201916296580692L, -0.000738070938996005129566L, 0.0005049532658346020351774L};
+enum { ROOT_TERMS = sizeof digamma_at_root / sizeof *digamma_at_root };
+
+static bool is_near_digamma_root(double x) { return fabs(x - 1.4616321449683622) < 0.125; }
+
+static long double digamma_near_root(double x) {
+  long double t = (long double)(x - 0x1.762d86356be3fp+0) - 9.549995429965697715184e-17L, sum = 0;
+  for (int k = ROOT_TERMS - 1; k >= 0; k--) sum = (sum + digamma_at_root[k]) * t;
+  return sum;
+}
+
 double rt_digamma(double x) {
   if (isnan(x) || x == INFINITY) return x;
   if (x == 0) return signbit(x) ? INFINITY : -INFINITY;
+  if (is_near_digamma_root(x)) return (double)digamma_near_root(x);
   if (x > 0) return (double)digamma_positive(x);
   if (x == floor(x)) return NAN; /* a pole with different limits on its sides */
   return (double)(digamma_positive(1 - (long double)x) - pi / tanl(pi * from_whole(x)));

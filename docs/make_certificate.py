@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures the scalar functions and their derivatives against tests/tables/certificate.txt, and makes the tables of
+docs/certificate.md.
+
+usage: make_certificate.py --atled ATLED [--check] [--show NAME]
+
+--check measures a part of the points and orders 0 to 2 in the evaluator, writes nothing, and fails where a bar is missed, or where
+the document lacks a function. --show NAME prints each error of a function that exceeds a bar."""
+import argparse
+import concurrent.futures
+import itertools
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from fractions import Fraction
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+PAGE = os.path.join(ROOT, "docs", "certificate.md")
+STORED = os.path.join(ROOT, "tests", "tables", "certificate.txt")
+BEGIN, END = "<!-- {}: made by docs/make_certificate.py -->\n", "<!-- end of {} -->\n"
+EPS, LEAST = Fraction(1, 2**52), Fraction(1, 2**1074)
+LARGEST = Fraction(sys.float_info.max)
+VALUE_BARS = {"gamma": 4, "lgamma": 4, "pow": 4}
+BARS = (2, 8, 32, 128)  # ulp for values, conditioned units for derivatives of order 1, 2, 3
+POWER = re.compile(r"power_(m?)(\d+)$")
+SHARE = 5  # --check measures each fifth point, and all edges
+
+
+def rows():
+    """{name: [(point, {orders: (exact, scale)})]}; exact is a Fraction, or a float that isn't finite."""
+    table = {}
+    with open(STORED, encoding="utf-8") as f:
+        for line in f:
+            if line.startswith("#"):
+                continue
+            head, *cells = line.rstrip("\n").split("; ")
+            name, *point = head.split()
+            entries = {}
+            for cell in cells:
+                orders, exact, scale = cell.split()
+                entries[tuple(map(int, orders))] = (number(exact), number(scale))
+            table.setdefault(name, []).append((tuple(map(float, point)), entries))
+    return table
+
+
+def number(text):
+    return float(text) if text in ("nan", "inf", "-inf") else Fraction(text)
+
+
+# ---- Programs ---------------------------------------------------------------------------------------------------------
+def called(name):
+    power = POWER.match(name)
+    if power:
+        return f"x ^ {'(-' if power[1] else ''}{power[2]}{')' if power[1] else ''}"
+    return {"pow": "x ** y", "atan2": "atan2 x y"}.get(name)
+
+
+def function(name, n):
+    names = "x y" if n == 2 else "x"
+    return f"(fun {names} -> {called(name) or name + ' ' + names})"
+
+
+def composed(name, orders, modes):
+    """The derivative as source: modes are those of each order, the innermost first; arguments come in their order."""
+    text, n = function(name, len(orders)), len(orders)
+    for i, mode in zip([i for i, k in enumerate(orders) for _ in range(k)], modes):
+        operator = {"F": "deriv", "R": "grad"}[mode]
+        if n == 1:
+            text = f"(fun x -> {operator} {text} x)"
+        else:
+            text = f"(fun x y -> {operator} (fun {'xy'[i]} -> {text} x y) {'xy'[i]})"
+    return text
+
+
+def source(name, points, probes):
+    n = len(points[0])
+    out = []
+    for i in range(n):
+        shown = ", ".join("inf" if p[i] == math.inf else "-inf" if p[i] == -math.inf else repr(p[i]) for p in points)
+        out.append(f"let a{i} : float[] = [{shown}]\n")
+    for k, (orders, modes) in enumerate(probes):
+        arguments = " ".join(f"a{i}[k]" for i in range(n))
+        out.append(f"let f{k} : {'float -> ' * n}float = {composed(name, orders, modes)}\n"
+                   f'print $"{{[ f{k} {arguments} | k < {len(points)} ]}}"\n')
+    return "".join(out)
+
+
+def measured(atled, options, name, points, probes):
+    """Results of each probe at each point."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "probe.atl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(source(name, points, probes))
+        done = subprocess.run([atled, *options, path], capture_output=True, text=True, timeout=600,
+                              env=dict(os.environ, ATLED_CACHE=""))
+    if done.returncode:
+        sys.exit(f"make_certificate.py: {name}: {done.stderr[:2000]}")
+    return [[float(x) for x in line.strip("[]").split(", ")] for line in done.stdout.splitlines()]
+
+
+# ---- Errors -----------------------------------------------------------------------------------------------------------
+def ulp(exact):
+    """The distance of the floats around it."""
+    if abs(exact) < Fraction(sys.float_info.min):
+        return LEAST
+    return Fraction(math.ulp(float(min(abs(exact), LARGEST))))
+
+
+def judged(result, exact, scale, order):
+    """(kind, units): kind is 'error' with its size, 'nan', 'sign', 'infinite' (finite where it isn't, or the reverse), 'lost' (NaN for an
+    infinity), or None."""
+    if isinstance(exact, float):
+        if math.isnan(exact):
+            return ("nan", None) if order == 0 and not math.isnan(result) else (None, None)
+        kind = None if result == exact else "lost" if math.isnan(result) else "sign" if result == -exact else "infinite"
+        return kind, None
+    if abs(exact) > LARGEST and result == (math.inf if exact > 0 else -math.inf):
+        return None, None
+    if isinstance(scale, float):
+        return None, None
+    if math.isnan(result):
+        return "nan", None
+    if math.isinf(result):
+        return "infinite", None
+    unit = ulp(exact) if order == 0 else EPS * scale + LEAST
+    units = float(abs(Fraction(result) - exact) / unit)
+    return ("sign" if result * exact < 0 and units > BARS[order] else "error"), units
+
+
+class Worst:
+    """The largest error of a function in one order, and how many entries are wrong altogether."""
+
+    def __init__(self):
+        self.units, self.point, self.modes, self.wrong, self.entries = 0.0, None, "", {}, 0
+
+    def add(self, kind, units, point, modes):
+        self.entries += 1
+        if kind in ("nan", "sign", "infinite", "lost"):
+            self.wrong.setdefault(kind, []).append((point, modes))
+        elif kind == "error" and units > self.units:
+            self.units, self.point, self.modes = units, point, modes
+
+
+def bar(name, order):
+    return VALUE_BARS.get("pow" if POWER.match(name) else name, BARS[0]) if order == 0 else BARS[order]
+
+
+def probes_of(n, highest):
+    for order in range(highest + 1):
+        for orders in itertools.product(range(order + 1), repeat=n):
+            if sum(orders) == order:
+                for modes in itertools.product("FR", repeat=order):
+                    yield orders, "".join(modes)
+
+
+def certify(atled, options, name, entries, highest, show=False):
+    points = [p for p, _ in entries]
+    probes = list(probes_of(len(points[0]), highest))
+    worst = [Worst() for _ in range(highest + 1)]
+    for (orders, modes), results in zip(probes, measured(atled, options, name, points, probes), strict=True):
+        order = sum(orders)
+        for (point, exact), result in zip(entries, results, strict=True):
+            kind, units = judged(result, *exact[orders], order)
+            worst[order].add(kind, units, point, modes)
+            if show and kind and (kind != "error" or units > bar(name, order)):
+                print(f"{name} {point} {orders} {modes}: {kind} {units}, result {result!r}, exact {shown_exact(exact[orders][0])}")
+    return worst
+
+
+def shown_exact(exact):
+    return repr(exact) if isinstance(exact, float) else f"{float(exact)!r}" if abs(exact) <= LARGEST else "beyond the range"
+
+
+def misses(name, worst):
+    for order, w in enumerate(worst):
+        if w.units > bar(name, order):
+            yield f"{name}, order {order} {w.modes}: {w.units:.3g} units at {w.point}, the bar is {bar(name, order)}"
+        for kind in set(w.wrong) - {"lost"}:
+            yield f"{name}, order {order}: {kind} at {w.wrong[kind][:3]} ({len(w.wrong[kind])} entries)"
+
+
+# ---- The document -----------------------------------------------------------------------------------------------------
+def shown_units(units):
+    return "0" if units == 0 else f"{units:.2f}" if units < 10 else f"{units:.0f}" if units < 1e6 else f"{units:.0e}"
+
+
+def shown_place(point):
+    return ", ".join("∞" if x == math.inf else "-∞" if x == -math.inf else f"{x:.6g}" for x in point or ())
+
+
+def shown_name(name):
+    return f"`{called(name)}`" if called(name) and name != "atan2" else f"`{name}`"
+
+
+def table(results):
+    yield "| function | points | value, ulp | at | first | second | third | wrong entries |\n|---|---|---|---|---|---|---|---|\n"
+    for name, (count, worst) in results.items():
+        wrong = "; ".join(f"order {k}: {len(v)} {kind} ({shown_place(v[0][0])})" for k, w in enumerate(worst) for kind, v in w.wrong.items())
+        units = [shown_units(w.units) for w in worst]
+        yield f"| {shown_name(name)} | {count} | {units[0]} | {shown_place(worst[0].point)} | {units[1]} | {units[2]} | {units[3]} | {wrong} |\n"
+
+
+def replaced(page, key, text):
+    begin, end = BEGIN.format(key), END.format(key)
+    before, rest = page.split(begin)
+    return before + begin + text + end + rest.split(end)[1]
+
+
+def page():
+    with open(PAGE, encoding="utf-8") as f:
+        return f.read()
+
+
+def thinned(entries):
+    """Each fifth point, and those with a zero or an infinity."""
+    return [e for k, e in enumerate(entries) if k % SHARE == 0 or any(v == 0 or abs(v) == math.inf for v in e[0])]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--atled", required=True)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--show")
+    arguments = parser.parse_args()
+    stored, problems = rows(), []
+    if arguments.show:
+        certify(arguments.atled, ["--jit=off"], arguments.show, stored[arguments.show], 3, show=True)
+        return
+    jobs, options, highest = 2, ["--jit=off"] if arguments.check else ["--jit=always"], 2 if arguments.check else 3
+    chosen = {name: thinned(e) if arguments.check else e for name, e in stored.items()}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        worsts = pool.map(lambda item: certify(arguments.atled, options, item[0], item[1], highest), chosen.items())
+        results = {name: (len(e), w) for (name, e), w in zip(chosen.items(), worsts)}
+    for name, (_, worst) in results.items():
+        problems += misses(name, worst)
+        if arguments.check and f"| {shown_name(name)} |" not in page():
+            problems.append(f"docs/certificate.md lacks {name}: ./dev certificate")
+    if not arguments.check:
+        made = replaced(page(), "scalar functions", "".join(table(results)))
+        with open(PAGE, "w", encoding="utf-8") as f:
+            f.write(made)
+    print("\n".join(problems) or f"{len(results)} functions keep their bars")
+    sys.exit(bool(problems) and arguments.check)
+
+
+main()
