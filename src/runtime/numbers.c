@@ -322,8 +322,8 @@ static long double digamma_positive(long double x) {
 /* How far x is from the nearest whole number: exact, so that the reflection formulas are right next to a pole. */
 static long double from_whole(double x) { return (long double)(x - round(x)); }
 
-/* Taylor's series at its positive root, psi^(k)(root) / k! from k = 1: the sum above loses all digits there. The root is
- * the sum of two numbers, so the distance to it is exact enough. */
+/* Taylor's series at its positive root, psi^(k)(root) / k! from k = 1: the sum above loses all digits there. The root
+ * is the sum of two numbers, so the distance to it is exact enough. */
 static const long double digamma_at_root[] = {
     0.9676722454476211704274L,    -0.4427631689835921060929L,   0.2584997609556510106244L,
     -0.1639427054424065275043L,   0.1078240506912623657572L,    -0.07219956125645471092612L,
