@@ -146,6 +146,13 @@ static Module *find_module(Checker *c, Sym name) {
   return m;
 }
 
+/* A name of three letters or more that begins this one; NULL if there is none. */
+static Sym beginning_of(Sym name, const Names *names) {
+  for (int i = 0; i < names->len; i++)
+    if (sym_len(names->data[i]) > 2 && !strncmp(name, names->data[i], sym_len(names->data[i]))) return names->data[i];
+  return NULL;
+}
+
 /* A module whose name is near, or begins this one: `String` for `Str`. */
 static Sym nearest_module(Checker *c, Sym name) {
   Names names = {0};
@@ -153,9 +160,7 @@ static Sym nearest_module(Checker *c, Sym name) {
   Sym known;
   for (int i = 0; (known = c->loader.library_name(c->loader.user, i)); i++) vec_push(c->temp, names, known);
   Sym near = nearest_name(name, names.data, names.len);
-  for (int i = 0; i < names.len && !near; i++)
-    if (sym_len(names.data[i]) > 2 && !strncmp(name, names.data[i], sym_len(names.data[i]))) near = names.data[i];
-  return near;
+  return near ? near : beginning_of(name, &names);
 }
 
 /* The module's name that is this one, or else nearest to it; NULL if none is near. */
@@ -197,6 +202,16 @@ static const char *holders_hint(Checker *c, Sym name, NameSpace ns) {
   for (int i = 0; i < holders.len; i++)
     str_printf(&out, "%s`%s.%s`", i == 0 ? "" : i + 1 < holders.len ? ", " : " or ", holders.data[i], name);
   return tc_format(c, "did you mean one of %s?", out.data);
+}
+
+/* A name that the prelude has, and the module a shorter one: `List.rev` for `List.reverse`. */
+static const char *shorter_hint(Checker *c, Name name, NameSpace ns) {
+  const Module *m = find_module(c, name.module);
+  if (!m || !c->prelude || !module_find(c, c->prelude, ns, name.name)) return NULL;
+  Names names = {0};
+  add_public_names(c, &names, m, ns);
+  Sym near = beginning_of(name.name, &names);
+  return near ? tc_format(c, "did you mean `%s.%s`?", name.module, near) : NULL;
 }
 
 /* Where a name is that its module lacks: in the prelude, as for `Math.sin`, or in other modules. */
@@ -377,6 +392,7 @@ static void report_unbound(Checker *c, Name name, NameSpace ns, DiagId id, const
   if (!hint && !name.module) hint = type_hint(c, name, ns);
   if (!hint) hint = near_hint(c, name, ns);
   if (!hint && name.module) hint = habit_of_word(name.name);
+  if (!hint && name.module) hint = shorter_hint(c, name, ns);
   if (!hint && name.module) hint = elsewhere_hint(c, name.name, ns);
   if (!hint && !name.module) hint = library_hint(c, name.name, ns, false);
   if (!hint && ns == NS_CTOR && !name.module)

@@ -41,6 +41,12 @@ static const char *missing_argument_hint(Checker *c, Span at) {
 
 bool tc_no_errors(const Checker *c) { return c->diags->errors == c->s.errors && !c->s.doubtful; }
 
+/* What takes a number, and gets an array. */
+static const char *elements_hint(const Type *array) {
+  return type_repr(array->args[0])->kind == TY_ARRAY ? "of each float of a matrix it is: map_floats f a"
+                                                     : "of each element it is: [ f x | x in xs ]";
+}
+
 void tc_report_class(Checker *c, Place p) {
   if (c->clash.kind != CLASH_CLASS) {
     tc_report_clash(c, c->clash.a, c->clash.b, p);
@@ -60,7 +66,7 @@ void tc_report_class(Checker *c, Place p) {
   if (cls == CLASS_NUM && t->kind == TY_BOOL) d->hint = "the logical operators are `&&`, `||` and `not`";
   if (cls == CLASS_NUM && t->kind == TY_UNIT)
     d->hint = "a call takes only what stands directly behind it: print (a * b)";
-  if (cls == CLASS_SCALAR && t->kind == TY_ARRAY) d->hint = "of each element it is: [ f x | x in xs ]";
+  if (cls == CLASS_SCALAR && t->kind == TY_ARRAY) d->hint = elements_hint(t);
   if (cls == CLASS_SHOW) d->hint = missing_argument_hint(c, p.at);
   if (cls == CLASS_EQ && t->kind == TY_FUN) d->hint = "compare what they give: f x = g x";
   if (p.hint) d->hint = p.hint;
