@@ -28,6 +28,7 @@ typedef struct Reader {
   Map identities;
   Vec(Row *) types, funcs;
   bool declaring; /* types: constructors come later */
+  bool again;     /* types whose arguments are accumulators: those of the others are known by now */
   int depth;
 } Reader;
 
@@ -142,7 +143,13 @@ static IrType *variant(Reader *r, IrType **args, int n) {
   Name of = name(r);
   if (r->s->error) return ir_type(r->w, T_UNIT);
   Row *row = map_get(&r->accumulators, of.key);
-  if (row && !r->declaring) return accumulator(r, row);
+  if (row && (!r->declaring || r->again)) {
+    bool declaring = r->declaring;
+    r->declaring = false;
+    IrType *t = accumulator(r, row);
+    r->declaring = declaring;
+    return t;
+  }
   IrType *t = ir_variant_type(r->w, of.name, of.key, args, n);
   complete(r, t);
   return t;
@@ -197,6 +204,12 @@ static IrType *type(Reader *r) {
   }
   r->depth--;
   return t;
+}
+
+/* May the declared type have accumulators, as tape', among its arguments? */
+static bool names_accumulators(const Row *row) {
+  size_t head = strcspn(row->at, "=\n");
+  return memchr(row->at, '\'', head) != NULL;
 }
 
 /* Is it the row of an accumulator's type? These have no arguments. */
@@ -616,7 +629,13 @@ static void declare_types(Reader *r) {
   for (int i = 0; i < r->types.len; i++)
     if (!find_accumulator(r, r->types.data[i])) r->types.data[kept++] = r->types.data[i];
   r->types.len = kept;
-  for (int i = 0; i < kept; i++) declare_type(r, r->types.data[i]);
+  bool *later = NEW_ARRAY(r->w->temp, bool, kept + 1);
+  for (int i = 0; i < kept; i++) later[i] = names_accumulators(r->types.data[i]);
+  for (int round = 0; round < 2; round++) {
+    r->again = round > 0;
+    for (int i = 0; i < kept; i++)
+      if (later[i] == r->again) declare_type(r, r->types.data[i]);
+  }
 }
 
 /* What nobody refers to must be right, too. */

@@ -1,4 +1,5 @@
-/* The gradient of a Gaussian mixture, built ahead of time and by a VM: the same to the last bit?
+/* The gradient of a Gaussian mixture, built ahead of time and by a VM: the same to the last bit? There are so few
+ * points that no loop is cut into blocks, whose number depends on an estimate of the work.
  *
  * usage: compare MODEL.atl LEVEL [built|vm N]
  *
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS = 200, D = 10, K = 25, ICF = D * (D + 1) / 2 };
+enum { POINTS = 50, D = 10, K = 25, ICF = D * (D + 1) / 2 };
 static double x[POINTS][D], alpha[K], mu[K][D], icf[K][ICF];
 static double alpha_grad[K], mu_grad[K][D], icf_grad[K][ICF], value;
 
@@ -48,14 +49,16 @@ int main(int argc, char **argv) {
   config.cpu = atoi(argv[2]);
   AtledVM *vm = atled_new(&config);
   AtledFunction *f = NULL;
-  AtledValue args[] = {matrix(x[0], POINTS, D), atled_floats(alpha, K), matrix(icf[0], K, ICF), matrix(mu[0], K, D)}, r;
+  AtledValue args[] = {atled_float(1.0),       atled_int(0),           matrix(x[0], POINTS, D),
+                       atled_floats(alpha, K), matrix(icf[0], K, ICF), matrix(mu[0], K, D)},
+             r;
   if (atled_eval_file(vm, argv[1]) != ATLED_OK ||
-      atled_get(vm, "fun x alpha icf mu -> value_and_grad (objective {gamma = 1.0, m = 0, x}) {alpha, icf, mu}",
-                "float[][] -> float[] -> float[][] -> float[][] -> float * mixture", &f) != ATLED_OK) {
+      atled_get(vm, "fun gamma m x alpha icf mu -> value_and_grad (objective {gamma, m, x}) {alpha, icf, mu}",
+                "float -> int -> float[][] -> float[] -> float[][] -> float[][] -> float * mixture", &f) != ATLED_OK) {
     puts(atled_error(vm)->message);
     return 1;
   }
-  for (int i = 0; i < calls; i++) status |= atled_call(f, args, 4, &r) != ATLED_OK;
+  for (int i = 0; i < calls; i++) status |= atled_call(f, args, 6, &r) != ATLED_OK;
   if (built() != GMM_OK || status) {
     puts(gmm_last_error());
     return 1;
