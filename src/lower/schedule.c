@@ -15,6 +15,7 @@
  *
  * Recursion here goes over nested graphs, and over chains of aliases with a depth limit. */
 #include "graph/graph.h"
+#include "facts/effect_places.h"
 #include "lower/lower_internal.h"
 #include <string.h>
 
@@ -192,66 +193,6 @@ static void read_before(Planner *p, int consumer, const Node *x) {
 }
 
 /* ---- Effects ---- */
-static bool may_fail_inside(const Node *x) {
-  bool fails = false;
-  for (int k = 0; k < x->ngraphs; k++) fails |= (x->graphs[k]->flags & NODE_FAILS) != 0;
-  return fails;
-}
-
-/* Has the loop rows that it stacks? They may be of several lengths, which is an error. */
-static bool stacks_rows(const Node *x) {
-  for (int k = 0; k < x->type->n; k++)
-    if (x->type->args[k]->kind == T_ARRAY && ir_rank(x->type->args[k]) > 1) return true;
-  return false;
-}
-
-/* May x fail, or not end? What can't has one place for all its equals in the program, which says nothing of order. */
-static bool may_keep_waiting(const Node *x) {
-  if (ir_is_effect(x)) return false;
-  switch (x->op) {
-  case OP_LOOP: return x->loop->has_cond || may_fail_inside(x) || stacks_rows(x);
-  case OP_SWITCH: return may_fail_inside(x);
-  case OP_ARRAY: return x->nops > 1 && x->ops[0]->type->kind == T_ARRAY; /* rows of several lengths */
-  case OP_RESHAPE: return x->site != 0;
-  case OP_RT: return x->attr.rt->fails;
-  case OP_CALL: return !x->attr.func->graph || x->attr.func->graph->flags & (NODE_FAILS | NODE_ENDLESS);
-  default: return op_flags[x->op] & OPF_F;
-  }
-}
-
-/* The place of the first effect in the graphs of x, or if x has no effects, of the first node that may fail; 0: there
- * is none. Only places that belong to a node's identity count: the first of the loops that are equal but for their
- * places stands for all. */
-static Site site_inside(const Planner *p, const Node *x) {
-  bool effect = ir_is_effect(x);
-  for (int k = 0; k < x->ngraphs; k++) {
-    Node **nodes;
-    int n = ir_order(p->m->arena, x->graphs[k], &nodes);
-    for (int i = 0; i < n; i++) {
-      bool meant = effect ? ir_is_effect(nodes[i]) : may_keep_waiting(nodes[i]);
-      Site s = !meant ? 0 : ir_site_is_identity(nodes[i]) ? nodes[i]->site : site_inside(p, nodes[i]);
-      if (s) return s;
-    }
-  }
-  return 0;
-}
-
-/* The place of x; of a branch without one, and of a loop without effects, a place in it: what fails in a loop may come
- * from another loop that was fused into it. */
-static Site site_of(const Planner *p, const Node *x) {
-  bool inner = x->op == OP_SWITCH ? !x->site : x->op == OP_LOOP && !ir_is_effect(x) && !x->loop->has_cond;
-  Site s = inner ? site_inside(p, x) : 0;
-  return s ? s : x->site;
-}
-
-/* Does place s stand before place t where one lies in the other, as that of a function does in that of the call of grad
- * that gets it? By the innermost places, if they are in one function. */
-static bool stands_before_inside(const World *w, Site s, Site t) {
-  const SiteInfo *x = ir_site_info(w, s), *y = ir_site_info(w, t);
-  if (ir_site_standing(w, t, s) == STANDS_BEFORE) return false;
-  return x->function && x->function == y->function && x->at.source == y->at.source && x->at.end <= y->at.start;
-}
-
 /* The effects of a graph, in their order, with their places. For each node: how many of them it depends on, which is
  * the number of the next one, and the first one that depends on it (n if there is none). */
 typedef struct Effects {
@@ -268,7 +209,7 @@ static void find_effects(Planner *p, Effects *e) {
   for (int i = 0; i < p->n; i++) {
     e->before[i] = uses_effects_before(p->uses, p->order[i]);
     if (!ir_is_effect(p->order[i])) continue;
-    e->sites[e->n] = site_of(p, p->order[i]);
+    e->sites[e->n] = fact_place(p->m->w, p->order[i]);
     e->at[e->n++] = i;
   }
   for (int i = p->n - 1; i >= 0; i--) {
@@ -283,12 +224,12 @@ static void find_effects(Planner *p, Effects *e) {
 /* Soft edges from the last effect that stands before node i in the text, or in its operands, and to the first one that
  * stands behind it, or has it in its operands: effects are in order among themselves. None where that is so anyway. */
 static void add_effect_edge(Planner *p, const Effects *e, int i) {
-  const World *w = p->m->w;
-  Site here = site_of(p, p->order[i]);
+  World *w = p->m->w;
+  Site here = fact_place(w, p->order[i]);
   int next = -1;
   for (int k = e->behind[i] - 1; k >= e->before[i]; k--) {
     Site there = e->sites[k];
-    if (ir_site_standing(w, there, here) != STANDS_ELSEWHERE || stands_before_inside(w, there, here)) {
+    if (fact_place_is_before(w, there, here)) {
       add_edge(p, e->at[k], i, true);
       break;
     }
@@ -301,7 +242,7 @@ static void add_effect_edges(Planner *p) {
   Effects e;
   find_effects(p, &e);
   for (int i = 0; i < p->n; i++)
-    if (may_keep_waiting(p->order[i])) add_effect_edge(p, &e, i);
+    if (fact_may_delay_effects(p->m->w, p->order[i])) add_effect_edge(p, &e, i);
 }
 
 /* Picks the next node where soft edges form a cycle: the first one whose operands are scheduled and that only cost

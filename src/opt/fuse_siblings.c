@@ -17,6 +17,7 @@
  * makes a circle. Then the graph is made anew, all that a group needs before its loop. */
 #include "graph/graph.h"
 #include "ir/remarks.h"
+#include "facts/effect_places.h"
 #include "facts/ir_loop_facts.h"
 #include "opt/fuse.h"
 #include <string.h>
@@ -45,7 +46,7 @@ typedef struct Join {
   int nloops, words;     /* of a row of bits, one for each loop */
   uint64_t *needs, *met; /* per node, the loops it needs; per loop, those worth being joined with it */
   uint64_t *effects;     /* the loops that effects need */
-  int *behind;           /* per node: how many effects come before it, since it needs the last of them */
+  int *behind;           /* per node: how many effects come before it */
   Group **group;         /* per loop */
   Node **value;          /* per node: what became of it */
 } Join;
@@ -100,9 +101,28 @@ static void find_needs(Join *j) {
     if (ir_is_effect(node(j, i))) unite(j, j->effects, row(j, j->needs, i));
 }
 
+/* How many of these effects stand before x, which may fail. */
+static int effects_standing_before(World *w, const Site *effects, int n, const Node *x) {
+  Site here = n ? fact_place(w, x) : 0;
+  while (n && !fact_place_is_before(w, effects[n - 1], here)) n--;
+  return n;
+}
+
+/* By operands, and of what may fail by places. */
 static void count_effects_before(Join *j) {
+  Vec(Site) effects = {0};
   j->behind = NEW_ARRAY(j->w->temp, int, j->b->n + 1);
-  for (int i = 0; i < j->b->n; i++) j->behind[i] = uses_effects_before(j->uses, node(j, i));
+  for (int i = 0; i < j->b->n; i++)
+    if (ir_is_effect(node(j, i))) vec_push(j->w->temp, effects, fact_place(j->w, node(j, i)));
+  for (int i = 0; i < j->b->n; i++) {
+    const Node *x = node(j, i);
+    int *n = &j->behind[i];
+    if (fact_may_delay_effects(j->w, x)) *n = effects_standing_before(j->w, effects.data, effects.len, x);
+    for (int k = 0; k < x->nops; k++) {
+      int before = j->behind[j->ops[i][k]] + ir_is_effect(x->ops[k]);
+      if (before > *n) *n = before;
+    }
+  }
 }
 
 /* Which loop operand k of node i is a result of; -1. */
