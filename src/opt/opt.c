@@ -11,12 +11,17 @@
  * different messages. */
 typedef struct Simplify {
   World *w;
-  Map first;    /* graph -> Map *, from a check without its place to the first of its equals */
+  Map places;   /* graph -> Places * */
   bool earlier; /* an equal check was met that stands before the one that was made */
 } Simplify;
+/* What the first time over a graph finds out for a second one. */
+typedef struct Places {
+  Map anywhere; /* a check -> the same without its place */
+  Map first;    /* a check without its place -> the first of its equals in the text */
+} Places;
 typedef struct Met {
   Map made; /* a check without its place -> the one that is made */
-  Map *first;
+  Places *places;
   bool effects; /* of the graph */
 } Met;
 
@@ -25,11 +30,12 @@ static void *none_met(void *user, Graph *g) {
   Met *m = NEW(s->w->arena, Met);
   map_init(&m->made, s->w->arena);
   m->effects = ir_takes_token(g);
-  m->first = map_get(&s->first, g);
-  if (m->first) return m;
-  m->first = NEW(s->w->arena, Map);
-  map_init(m->first, s->w->arena);
-  map_put(&s->first, g, m->first);
+  m->places = map_get(&s->places, g);
+  if (m->places) return m;
+  m->places = NEW(s->w->arena, Places);
+  map_init(&m->places->anywhere, s->w->arena);
+  map_init(&m->places->first, s->w->arena);
+  map_put(&s->places, g, m->places);
   return m;
 }
 
@@ -54,7 +60,7 @@ static Node *anywhere(World *w, const Node *n, Node **ops, Graph **graphs) {
 
 /* n, with the place and message of the first of those that equal it, which is `any` without a place. */
 static Node *make_first(const Met *m, Rewriter *r, const Node *n, Node **ops, Graph **graphs, Node *any) {
-  const Node *first = map_get(m->first, any);
+  const Node *first = map_get(&m->places->first, any);
   Node placed = *n;
   if (first) placed.site = first->site, placed.attr = first->attr;
   return rewrite_node(r, &placed, ops, graphs);
@@ -68,10 +74,11 @@ static bool comes_before(World *w, const Met *m, const Node *here, const Node *x
 }
 
 static void note_place(Simplify *s, Met *m, Node *here, Node *any) {
-  const Node *first = map_get(m->first, any);
+  map_put(&m->places->anywhere, here, any);
+  const Node *first = map_get(&m->places->first, any);
   if (first && !comes_before(s->w, m, here, first)) return;
   s->earlier |= first != NULL;
-  map_put(m->first, any, here);
+  map_put(&m->places->first, any, here);
 }
 
 /* Of equal checks and calls of primitives in one graph, which differ in their places, one is enough: all of them are
@@ -79,7 +86,9 @@ static void note_place(Simplify *s, Met *m, Node *here, Node *any) {
 static Node *fail_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
   Simplify *s = user;
   Met *m = frame;
-  Node *any = anywhere(s->w, n, ops, graphs), *made = any ? map_get(&m->made, any) : NULL;
+  Node *any = map_get(&m->places->anywhere, n); /* known the second time, whatever places its operands have got */
+  if (!any) any = anywhere(s->w, n, ops, graphs);
+  Node *made = any ? map_get(&m->made, any) : NULL;
   if (any && n->site && (m->effects || n->op == OP_CHECK_SIZE)) note_place(s, m, n, any);
   if (any && !made) map_put(&m->made, any, made = make_first(m, r, n, ops, graphs, any));
   return made;
@@ -87,7 +96,7 @@ static Node *fail_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops
 
 Graph *opt_simplify(World *w, Graph *g) {
   Simplify s = {.w = w};
-  map_init(&s.first, w->arena);
+  map_init(&s.places, w->arena);
   const RewritePass pass = {.user = &s, .begin = none_met, .node = fail_once, .renormalise = true};
   Graph *simple = ir_rewrite(w, g, pass);
   return s.earlier ? ir_rewrite(w, g, pass) : simple;
