@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-ORDER = ["support", "lexer", "parser", "format", "check", "prims", "ir", "graph", "facts", "elab", "ad", "opt", "runtime", "source", "built", "lir", "lower", "eval", "jit/toolchain",
+ORDER = ["support", "regex", "lexer", "parser", "format", "check", "prims", "ir", "graph", "facts", "elab", "ad", "opt", "runtime", "source", "built", "lir", "lower", "eval", "jit/toolchain",
          "jit", "api"]
 # Functions that one file alone calls, and who makes such calls for the others.
 RAW = {"ir_switch": "BranchBuilder", "ir_loop": "LoopBuilder"}

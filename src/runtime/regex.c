@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Regular expressions: PCRE2 with its JIT, over UTF-8.
+/* Regular expressions: automata (src/regex) and PCRE2 with its JIT, over UTF-8.
  *
  * Compiled patterns are kept in a list, most recently used first, of at most CACHE_MAX entries, each with room for the
  * data of a match: none starts while another one's data is needed. A match has limits on steps and memory, so that a
  * pattern that would take exponential time ends in an error. The library's memory comes from the VM's heap: each block
  * is preceded by its size.
  *
- * Making machine code of a pattern takes longer than a short text does without. So a pattern is interpreted until it
- * has seen SHORT bytes, or takes more than FEW_STEPS for a match, which is begun again then: whether a match exceeds
- * the limits doesn't depend on what was matched before.
+ * Making an automaton or machine code of a pattern takes longer than a short text does without. So a pattern is
+ * interpreted until it has seen SHORT bytes, or takes more than FEW_STEPS for a match, which is begun again then: whether
+ * a match exceeds the limits doesn't depend on what was matched before. Then the automaton finds the match, in time
+ * linear in the text; what groups matched PCRE2 tells, from where the match starts. PCRE2 also finds what the automaton
+ * leaves to it: matches of patterns that have none, texts in which it meets what it doesn't know, and those that mayn't be
+ * empty.
  *
  * The limit on steps is one for each place where a match may start, of which a long text has many. So a text is
  * searched by windows of such places, few at first and more while that is fast, and interrupts are looked for in
@@ -16,11 +19,14 @@
  * back at each of their items, which is slower. */
 #define _GNU_SOURCE           /* memmem */
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include "regex/regex_tables.h"
 #include "runtime/runtime_internal.h"
 #include <pcre2.h>
 #include <string.h>
 
-enum { CACHE_MAX = 64, PREFIX = 16, SHORT = 4096, FEW_STEPS = 10000 };
+enum { CACHE_MAX = 64, PREFIX = 16, SHORT = 4096, FEW_STEPS = 10000, AT_ONCE = 1 << 18 };
+/* Beside PCRE2's results: the automaton doesn't know; the match is begun again. */
+enum { LEFT_TO_PCRE2 = -1000, AGAIN = -1001 };
 
 typedef enum Engine { NOT_COMPILED, MACHINE_CODE, INTERPRETER } Engine;
 
@@ -30,8 +36,11 @@ typedef struct Pattern {
   pcre2_code *code;
   pcre2_match_data *data;
   bool windows;
-  Engine engine; /* NOT_COMPILED: it is interpreted so far */
-  size_t seen;   /* bytes of texts, so far */
+  bool demanding; /* it isn't only interpreted any more */
+  bool tabulated; /* its tables were asked for */
+  Engine engine;
+  RegexTables *tables; /* NULL: there are none */
+  size_t seen;         /* bytes of texts, so far */
 } Pattern;
 
 typedef struct Regexes {
@@ -58,6 +67,7 @@ static void give_back(void *p, void *heap) {
 }
 
 static void free_pattern(Rt *rt, Pattern *p) {
+  regex_tables_free(rt->heap, p->tables);
   pcre2_match_data_free(p->data);
   pcre2_code_free(p->code);
   rt->live++; /* it was taken out of the count when it was cached */
@@ -104,6 +114,7 @@ static Regexes *regexes(Rt *rt) {
   }
   r->stack = pcre2_jit_stack_create(32 * 1024, 1024 * 1024, r->general);
   if (r->stack) pcre2_jit_stack_assign(r->match, NULL, r->stack);
+  pcre2_set_newline(r->compile, PCRE2_NEWLINE_LF); /* whatever the library was built with */
   pcre2_set_heap_limit(r->match, LIMIT_REGEX_KB);
   pcre2_set_callout(r->match, look_back, rt);
   return r;
@@ -195,10 +206,11 @@ typedef struct Match {
   pcre2_match_data *data; /* the pattern's */
   const StringObj *s;
   uint32_t site;
+  bool groups; /* are those asked for that the pattern has? */
 } Match;
 
-static Status match_open(Match *m, Rt *rt, const Slot *re, const Slot *s, uint32_t site) {
-  *m = (Match){.rt = rt, .s = slot_string(s), .site = site};
+static Status match_open(Match *m, Rt *rt, const Slot *re, const Slot *s, bool groups, uint32_t site) {
+  *m = (Match){.rt = rt, .s = slot_string(s), .site = site, .groups = groups};
   m->pattern = pattern(rt, slot_string(re), site);
   if (!m->pattern) return 1;
   m->data = m->pattern->data;
@@ -226,22 +238,50 @@ static bool exceeds_limits(int result) {
 static int match_once(Match *m, size_t from, uint32_t options) {
   const Regexes *r = m->rt->regexes;
   Pattern *p = m->pattern;
-  size_t n = (size_t)m->s->len;
   if (options & PCRE2_ANCHORED) return interpret(m, from, options, LIMIT_REGEX_STEPS);
-  p->seen += n - from;
-  if (p->engine == NOT_COMPILED && p->seen < SHORT) {
+  if (!p->demanding) {
     int result = interpret(m, from, options, FEW_STEPS);
-    if (!exceeds_limits(result)) return result;
+    p->demanding = exceeds_limits(result);
+    return p->demanding ? AGAIN : result;
   }
   if (p->engine == NOT_COMPILED)
     p->engine = pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0 ? MACHINE_CODE : INTERPRETER;
   if (p->engine == INTERPRETER) return interpret(m, from, options, LIMIT_REGEX_STEPS);
   pcre2_set_match_limit(r->match, LIMIT_REGEX_STEPS);
-  return pcre2_jit_match(p->code, (PCRE2_SPTR)m->s->bytes, n, from, options, m->data, r->match);
+  return pcre2_jit_match(p->code, (PCRE2_SPTR)m->s->bytes, (size_t)m->s->len, from, options, m->data, r->match);
+}
+
+/* The tables, made when they are first asked for; NULL: there are none. */
+static const RegexTables *tables_of(Match *m) {
+  Pattern *p = m->pattern;
+  const StringObj *re = (const StringObj *)p->text;
+  RegexVerdict why;
+  if (p->tabulated) return p->tables;
+  p->tables = regex_tables(m->rt->heap, re->bytes, (size_t)re->len, &why);
+  p->tabulated = why != REGEX_NO_MEMORY;
+  return p->tables;
+}
+
+/* The first match from byte `from` on, by the automaton: as PCRE2's results are, or LEFT_TO_PCRE2. */
+static int run_tables(Match *m, size_t from, bool any) {
+  const RegexTables *t = tables_of(m);
+  if (!t) return LEFT_TO_PCRE2;
+  RegexRun run = regex_begin(t, m->s->bytes, (size_t)m->s->len, from);
+  RegexResult result;
+  while ((result = regex_run(t, &run, AT_ONCE, any)) == REGEX_UNDER_WAY)
+    if (rt_look(m->rt)) return PCRE2_ERROR_CALLOUT;
+  if (result == REGEX_BAILED) return LEFT_TO_PCRE2;
+  if (result == REGEX_NONE) return PCRE2_ERROR_NOMATCH;
+  if (any) return 1;
+  if (m->groups && pcre2_get_ovector_count(m->data) > 1) return match_once(m, run.start, PCRE2_NO_UTF_CHECK);
+  PCRE2_SIZE *at = pcre2_get_ovector_pointer(m->data);
+  at[0] = run.start;
+  at[1] = run.end;
+  return 1;
 }
 
 /* match_once from byte `from` on, by windows where that can be. PCRE2_ERROR_CALLOUT after an interrupt. */
-static int search(Match *m, size_t from, uint32_t options) {
+static int search_windows(Match *m, size_t from, uint32_t options) {
   enum { FEWEST = 64, MOST = 4096 };
   static const double FAST = 0.001; /* seconds a window */
   Regexes *r = m->rt->regexes;
@@ -260,12 +300,25 @@ static int search(Match *m, size_t from, uint32_t options) {
   }
 }
 
-/* Looks from byte `from` on. *found, and the offsets in *at. */
+/* `any`: whether there is a match, not where. */
+static int search(Match *m, size_t from, uint32_t options, bool any) {
+  Pattern *p = m->pattern;
+  p->seen += (size_t)m->s->len - from;
+  p->demanding |= p->seen >= SHORT;
+  for (;;) {
+    bool tables = p->demanding && !(options & PCRE2_ANCHORED);
+    int result = tables ? run_tables(m, from, any) : LEFT_TO_PCRE2;
+    if (result == LEFT_TO_PCRE2) result = search_windows(m, from, options);
+    if (result != AGAIN) return result;
+  }
+}
+
+/* Looks from byte `from` on. *found, and the offsets in *at; NULL: whether there is a match is enough. */
 static Status match_next(Match *m, int64_t from, bool nonempty, bool *found, PCRE2_SIZE **at) {
   uint32_t options = PCRE2_NO_UTF_CHECK | (nonempty ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED : 0);
-  int n = search(m, (size_t)from, options);
+  int n = search(m, (size_t)from, options, !at);
   *found = n >= 0;
-  *at = pcre2_get_ovector_pointer(m->data);
+  if (at) *at = pcre2_get_ovector_pointer(m->data);
   if (n >= 0 || n == PCRE2_ERROR_NOMATCH) return 0;
   if (n == PCRE2_ERROR_CALLOUT) return 1; /* the interrupt's error is set */
   if (n == PCRE2_ERROR_NOMEMORY) return rt_out_of_memory(m->rt);
@@ -298,9 +351,8 @@ PRIM(prim_regex_test) {
   PRIM_UNUSED;
   Match m;
   bool found = false;
-  PCRE2_SIZE *at;
-  Status status = match_open(&m, rt, &args[0], &args[1], site);
-  if (!status) status = match_next(&m, 0, false, &found, &at);
+  Status status = match_open(&m, rt, &args[0], &args[1], false, site);
+  if (!status) status = match_next(&m, 0, false, &found, NULL);
   res->i = found;
   return status;
 }
@@ -330,7 +382,7 @@ PRIM(prim_regex_find) {
   ArrayObj *groups = NULL;
   Obj *text = NULL;
   int64_t from = args[2].i, start = 0, following = slot_string(&args[1])->len + 1;
-  Status status = match_open(&m, rt, &args[0], &args[1], site);
+  Status status = match_open(&m, rt, &args[0], &args[1], true, site);
   if (!status && from >= 0 && from <= m.s->len) status = match_next(&m, from, false, &found, &at);
   if (!status && found) {
     text = rt_new_string(rt, m.s->bytes + at[0], at[1] > at[0] ? at[1] - at[0] : 0);
@@ -394,7 +446,8 @@ PRIM(prim_regex_replace) {
   int64_t from = 0, copied = 0;
   bool was_empty = false, found;
   PCRE2_SIZE *at;
-  Status status = match_open(&m, rt, &args[0], &args[2], site);
+  bool groups = memchr(slot_string(&args[1])->bytes, '$', (size_t)slot_string(&args[1])->len) != NULL;
+  Status status = match_open(&m, rt, &args[0], &args[2], groups, site);
   while (!status && !(status = match_all(&m, &from, &was_empty, &found, &at)) && found) {
     buf_add(&b, m.s->bytes + copied, at[0] - (size_t)copied);
     status = add_template(&m, &b, slot_string(&args[1]), at);
@@ -430,7 +483,7 @@ PRIM(prim_regex_split) {
   Match m;
   int64_t n;
   ArrayObj *out = NULL;
-  Status status = match_open(&m, rt, &args[0], &args[1], site);
+  Status status = match_open(&m, rt, &args[0], &args[1], false, site);
   if (!status) status = split(&m, NULL, &n);
   if (!status) out = rt_new_strings(rt, n);
   status = out ? split(&m, out, &n) : 1;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What the makers of automata share: the tree of a pattern, the program, and the room for both. All of it has fixed
+ * sizes: a pattern that doesn't fit is left to PCRE2. */
+#ifndef ATLED_REGEX_INTERNAL_H
+#define ATLED_REGEX_INTERNAL_H
+#include "regex/regex_tables.h"
+
+enum {
+  MOST_NODES = 2400,
+  MOST_SETS = 200,
+  MOST_STEPS = 8192,
+  MOST_POSITIONS = 1000,
+  MOST_NESTING = 200,
+  MOST_COPIES = 1000,
+  MOST_RAW_STATES = 1024,
+  MOST_STATES = 256,
+  MOST_ITEMS = 65536,
+  MOST_ENTRIES = 65536,
+  NSYMBOLS = 258,
+  FINAL_NEWLINE = 256,
+  EDGE = 257
+};
+
+/* A set of bytes. `bails`: whether a character outside ASCII belongs to it only PCRE2 knows. */
+typedef struct ByteSet {
+  uint64_t bits[4];
+  bool bails;
+} ByteSet;
+static inline bool set_has(const ByteSet *s, int byte) { return s->bits[byte >> 6] >> (byte & 63) & 1; }
+static inline void set_add(ByteSet *s, int byte) { s->bits[byte >> 6] |= (uint64_t)1 << (byte & 63); }
+
+typedef enum RegexAssertion { AT_BEGIN, AT_LINE_END, AT_END, AT_BOUNDARY, AT_NO_BOUNDARY } RegexAssertion;
+
+typedef enum NodeKind {
+  NODE_EMPTY,
+  NODE_SET,  /* one byte of the set */
+  NODE_HIGH, /* one character outside ASCII */
+  NODE_ASSERT,
+  NODE_CONCAT,
+  NODE_OR, /* a before b */
+  NODE_REPEAT
+} NodeKind;
+typedef struct RegexNode {
+  NodeKind kind;
+  int a, b;     /* operands; the set or assertion */
+  int min, max; /* of a repetition; max -1: no end */
+  bool lazy;
+  bool nullable, asserts; /* may it read nothing; is there an assertion in it? */
+} RegexNode;
+
+typedef enum StepKind { STEP_SET, STEP_SPLIT, STEP_LOOP, STEP_ASSERT, STEP_MATCH } StepKind;
+enum { LAZY = 1, MOST_LOOPS = 5 };
+/* STEP_SET reads a byte of set `of`, then goes on at x; STEP_SPLIT goes on at x or, with less priority, at y; so does
+ * STEP_LOOP, of which one is the body and the other, x with LAZY in `of`, the exit. The other bits of `of` number loops
+ * whose body may read nothing, from 1. */
+typedef struct Step {
+  uint8_t kind, of;
+  uint16_t x, y;
+} Step;
+typedef struct Program {
+  Step steps[MOST_STEPS];
+  int n, positions, start, loops;
+  bool has_boundaries;
+} Program;
+
+typedef struct RawState {
+  int first, n; /* items: steps that read or assert, in the order of priority */
+  uint8_t side; /* what stands behind, where that matters */
+  bool matched;
+} RawState;
+typedef struct Subsets {
+  int class_of[NSYMBOLS], symbol_of[NSYMBOLS], nclasses;
+  RawState states[MOST_RAW_STATES];
+  uint16_t items[MOST_ITEMS];
+  int nstates, nitems;
+  int16_t table[4 * MOST_RAW_STATES]; /* state + 1 by hash */
+  uint16_t next[MOST_ENTRIES];
+  int start[NSIDES];
+  uint32_t seen[MOST_STEPS], stamp; /* of the last list that met a step, */
+  uint32_t open[MOST_STEPS];        /* in which sets of open loops, as bits */
+  uint16_t opened[MOST_STEPS]; /* the items of a state once the next symbol is known */
+  int nopened;
+} Subsets;
+
+typedef struct RegexWork {
+  Heap *heap;
+  ByteSet sets[MOST_SETS];
+  RegexNode nodes[MOST_NODES];
+  int nsets, nnodes, root;
+  RegexVerdict verdict; /* REGEX_MADE as long as nothing hinders */
+  Program program;
+  Subsets subsets;
+} RegexWork;
+
+/* Something hinders: w->verdict, if it is the first. */
+static inline int regex_hindered(RegexWork *w, RegexVerdict why) {
+  if (w->verdict == REGEX_MADE) w->verdict = why;
+  return 0;
+}
+RegexSide regex_side_of(int symbol);
+int regex_set(RegexWork *w, const ByteSet *s);
+void regex_parse(RegexWork *w, const char *pattern, size_t n);
+/* Compiles the tree. A program that reads backward has everything in reverse; one that searches tries each place. */
+void regex_compile(RegexWork *w, bool backward);
+void regex_determinise(RegexWork *w, bool backward, RegexAutomaton *out);
+#endif

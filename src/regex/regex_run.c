@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Searches by the tables of regex_subsets.c: forward to the end of the first match, then backward from there to its start.
+ *
+ * The last byte of a text, if it is a newline, is a symbol of its own, and so is the edge of the text: the loops over
+ * bytes end before both. */
+#include "regex/regex_internal.h"
+
+/* ---- Forward ----------------------------------------------------------------------------------------------------- */
+static RegexSide side_before(const RegexRun *r) {
+  return r->from ? regex_side_of((unsigned char)r->text[r->from - 1]) : SIDE_EDGE;
+}
+
+RegexRun regex_begin(const RegexTables *t, const char *text, size_t length, size_t from) {
+  RegexRun r = {.text = text, .length = length, .from = from, .at = from};
+  r.state = t->forward.start[side_before(&r)];
+  return r;
+}
+
+/* Where the bytes end that are symbols of themselves. */
+static size_t plain_end(const RegexRun *r) {
+  return r->length - (r->length > r->from && r->text[r->length - 1] == '\n');
+}
+
+/* Goes over bytes up to `stop`. False: the run is at its end, or bails. */
+static bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, bool any) {
+  const unsigned char *text = (const unsigned char *)r->text;
+  uint32_t state = r->state, idle = a->start[SIDE_OTHER], first_plain = a->first_plain;
+  size_t i = r->at;
+  while (i < stop && state >= REGEX_FIRST) {
+    if (state == idle)
+      while (i < stop && a->loops[text[i]]) i++;
+    if (i == stop) break;
+    state = a->next[state << a->shift | a->class_of[text[i]]];
+    if (state < first_plain) {
+      if (state < REGEX_FIRST) break;
+      r->matched = true;
+      r->end = i;
+      if (any) break;
+    }
+    i++;
+  }
+  r->at = i;
+  r->state = (uint16_t)state;
+  return i == stop;
+}
+
+/* A symbol that is no byte, at place `at`. */
+static void forward_symbol(const RegexAutomaton *a, RegexRun *r, int symbol, size_t at) {
+  if (r->state < REGEX_FIRST) return;
+  r->state = a->next[r->state << a->shift | symbol];
+  if (r->state < REGEX_FIRST || r->state >= a->first_plain) return;
+  r->matched = true;
+  r->end = at;
+}
+
+/* ---- Backward ---------------------------------------------------------------------------------------------------- */
+static RegexSide side_behind(const RegexRun *r) {
+  if (r->end == r->length) return SIDE_EDGE;
+  bool final = r->end + 1 == r->length && r->text[r->end] == '\n';
+  return final ? SIDE_FINAL : regex_side_of((unsigned char)r->text[r->end]);
+}
+
+static void turn_round(const RegexAutomaton *a, RegexRun *r) {
+  r->backward = true;
+  r->at = r->end;
+  r->state = a->start[side_behind(r)];
+}
+
+/* The symbol before place `at`. */
+static int symbol_before(const RegexAutomaton *a, const RegexRun *r, size_t at) {
+  if (!at) return a->edge;
+  bool final = at == r->length && r->text[at - 1] == '\n';
+  return final ? a->final_newline : a->class_of[(unsigned char)r->text[at - 1]];
+}
+
+/* Goes over bytes down to `stop`, and one further symbol if that is where the search begins. */
+static bool backward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop) {
+  for (;;) {
+    r->state = a->next[r->state << a->shift | symbol_before(a, r, r->at)];
+    if (r->state < REGEX_FIRST) return false;
+    if (r->state < a->first_plain) r->start = r->at;
+    if (r->at == r->from) return false;
+    r->at--;
+    if (r->at <= stop && r->at > r->from) return true;
+  }
+}
+
+/* ---- Runs -------------------------------------------------------------------------------------------------------- */
+static RegexResult run_backward(const RegexTables *t, RegexRun *r, size_t bytes) {
+  size_t stop = r->at - r->from > bytes ? r->at - bytes : r->from;
+  if (backward_bytes(&t->backward, r, stop)) return REGEX_UNDER_WAY;
+  return r->state == REGEX_BAIL ? REGEX_BAILED : REGEX_FOUND;
+}
+
+RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any) {
+  const RegexAutomaton *a = &t->forward;
+  if (r->backward) return run_backward(t, r, bytes);
+  size_t end = plain_end(r), stop = end - r->at > bytes ? r->at + bytes : end;
+  bool on = forward_bytes(a, r, stop, any);
+  if (on && stop < end) return REGEX_UNDER_WAY;
+  if (on && end < r->length) forward_symbol(a, r, a->final_newline, end);
+  if (on) forward_symbol(a, r, a->edge, r->length);
+  if (r->state == REGEX_BAIL) return REGEX_BAILED;
+  if (!r->matched) return REGEX_NONE;
+  if (any) return REGEX_FOUND;
+  turn_round(&t->backward, r);
+  return run_backward(t, r, bytes);
+}

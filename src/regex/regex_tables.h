@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Regular expressions as deterministic automata that find what PCRE2 finds (leftmost, first alternative).
+ *
+ * A pattern in PCRE2's syntax, which PCRE2 has accepted, is parsed (regex_parse.c), compiled to a program of sets,
+ * branches and assertions (regex_program.c), and that to tables by the construction of ordered subsets
+ * (regex_subsets.c). The forward automaton tells where the first match ends, the backward one where it starts. Both
+ * read a text byte by byte (regex_run.c). Not everything is regular, or known of ASCII alone: then there are no tables,
+ * or a text is left to PCRE2 (REGEX_BAILED).
+ *
+ * Options are those of runtime/regex.c: texts are valid UTF-8, `$` also matches before a final newline, `.` matches all
+ * but a newline, classes and boundaries are Unicode's. */
+#ifndef ATLED_REGEX_TABLES_H
+#define ATLED_REGEX_TABLES_H
+#include "support/support.h"
+
+/* What stands beside a place in a text. */
+typedef enum RegexSide {
+  SIDE_EDGE, /* begin or end of the text */
+  SIDE_FINAL, /* the newline that ends the text, on the right */
+  SIDE_WORD, /* a letter, digit or underscore of ASCII */
+  SIDE_OTHER,
+  SIDE_HIGH, /* a character outside ASCII */
+  NSIDES
+} RegexSide;
+
+/* States: 0 is dead, 1 leaves the text to PCRE2; those below `first_plain` say that a match ends (forward) or starts
+ * (backward) before the symbol that led to them. The symbols are classes of bytes, the final newline and the edge. */
+enum { REGEX_DEAD, REGEX_BAIL, REGEX_FIRST };
+typedef struct RegexAutomaton {
+  uint8_t class_of[256];
+  uint8_t final_newline, edge; /* their classes */
+  uint8_t shift;               /* next[state << shift | class] */
+  bool loops[256];             /* does the byte lead from `start[SIDE_OTHER]` there? */
+  uint16_t nstates, nclasses, first_plain;
+  uint16_t start[NSIDES]; /* by what stands behind the first symbol, in the direction of reading */
+  uint16_t *next;
+} RegexAutomaton;
+typedef struct RegexTables {
+  RegexAutomaton forward, backward;
+} RegexTables;
+
+typedef enum RegexVerdict { REGEX_MADE, REGEX_NOT_REGULAR, REGEX_TOO_LARGE, REGEX_NO_MEMORY } RegexVerdict;
+
+/* The tables of a pattern, which PCRE2 accepts; NULL, and why. The caller frees them. */
+RegexTables *regex_tables(Heap *heap, const char *pattern, size_t length, RegexVerdict *why);
+void regex_tables_free(Heap *heap, RegexTables *t);
+
+/* A search under way, which can be interrupted. */
+typedef struct RegexRun {
+  const char *text;
+  size_t length, from; /* of the text; where the search starts */
+  size_t at;           /* the next byte forward, the last one backward */
+  size_t end, start;   /* of the match, once found */
+  uint16_t state;
+  bool backward, matched;
+} RegexRun;
+typedef enum RegexResult { REGEX_UNDER_WAY, REGEX_NONE, REGEX_FOUND, REGEX_BAILED } RegexResult;
+
+/* Begins a search from byte `from` on, where a character starts. */
+RegexRun regex_begin(const RegexTables *t, const char *text, size_t length, size_t from);
+/* Goes on for about `bytes` bytes. REGEX_FOUND: `end` is that of the first match, and `start`, if the run has looked for
+ * it; where `any` is set the search ends as soon as there is a match, with neither. */
+RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any);
+#endif
