@@ -5,7 +5,7 @@
 usage: lang.py --atled EXE [NAME...]
 
 Both print lines `result: X` and `seconds: X` (or `seconds NAME: X` for several parts); the seconds are of the
-measured part alone, best of several runs inside the program. Results must agree to a relative 1e-6 before times are
+measured part alone, best of several runs inside the program. `// link: -lX` in C names a library. Results must agree to a relative 1e-6 before times are
 compared. The ratio is Atled's time over C's."""
 import glob
 import os
@@ -39,7 +39,8 @@ def bench(exe, name, folder):
     c_seconds = {}
     if os.path.exists(source):
         binary = f"{folder}/{name}"
-        subprocess.run(["gcc", *C_FLAGS, source, "-o", binary, "-lm"], check=True)
+        libraries = re.findall(r"^// link: (\S+)$", open(source, encoding="utf-8").read(), re.M)
+        subprocess.run(["gcc", *C_FLAGS, source, "-o", binary, "-lm", *libraries], check=True)
         c_results, c_seconds, error = figures([binary])
         if error or not agree(results, c_results):
             return print(f"{name:24} results differ: {results} and {error or c_results}")

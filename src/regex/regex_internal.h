@@ -4,22 +4,9 @@
 #ifndef ATLED_REGEX_INTERNAL_H
 #define ATLED_REGEX_INTERNAL_H
 #include "regex/regex_tables.h"
+#include "support/limits.h"
 
-enum {
-  MOST_NODES = 2400,
-  MOST_SETS = 200,
-  MOST_STEPS = 8192,
-  MOST_POSITIONS = 1000,
-  MOST_NESTING = 200,
-  MOST_COPIES = 1000,
-  MOST_RAW_STATES = 1024,
-  MOST_STATES = 256,
-  MOST_ITEMS = 65536,
-  MOST_ENTRIES = 65536,
-  NSYMBOLS = 258,
-  FINAL_NEWLINE = 256,
-  EDGE = 257
-};
+enum { NSYMBOLS = 258, FINAL_NEWLINE = 256, EDGE = 257 };
 
 /* A set of bytes. `bails`: whether a character outside ASCII belongs to it only PCRE2 knows. */
 typedef struct ByteSet {
@@ -49,7 +36,7 @@ typedef struct RegexNode {
 } RegexNode;
 
 typedef enum StepKind { STEP_SET, STEP_SPLIT, STEP_LOOP, STEP_ASSERT, STEP_MATCH } StepKind;
-enum { LAZY = 1, MOST_LOOPS = 5 };
+enum { LAZY = 1 };
 /* STEP_SET reads a byte of set `of`, then goes on at x; STEP_SPLIT goes on at x or, with less priority, at y; so does
  * STEP_LOOP, of which one is the body and the other, x with LAZY in `of`, the exit. The other bits of `of` number loops
  * whose body may read nothing, from 1. */
@@ -58,7 +45,7 @@ typedef struct Step {
   uint16_t x, y;
 } Step;
 typedef struct Program {
-  Step steps[MOST_STEPS];
+  Step steps[LIMIT_REGEX_PROGRAM];
   int n, positions, start, loops;
   bool has_boundaries;
 } Program;
@@ -70,22 +57,22 @@ typedef struct RawState {
 } RawState;
 typedef struct Subsets {
   int class_of[NSYMBOLS], symbol_of[NSYMBOLS], nclasses;
-  RawState states[MOST_RAW_STATES];
-  uint16_t items[MOST_ITEMS];
+  RawState states[LIMIT_REGEX_RAW];
+  uint16_t items[LIMIT_REGEX_ITEMS];
   int nstates, nitems;
-  int16_t table[4 * MOST_RAW_STATES]; /* state + 1 by hash */
-  uint16_t next[MOST_ENTRIES];
+  int16_t table[4 * LIMIT_REGEX_RAW]; /* state + 1 by hash */
+  uint16_t next[LIMIT_REGEX_ENTRIES];
   int start[NSIDES];
-  uint32_t seen[MOST_STEPS], stamp; /* of the last list that met a step, */
-  uint32_t open[MOST_STEPS];        /* in which sets of open loops, as bits */
-  uint16_t opened[MOST_STEPS]; /* the items of a state once the next symbol is known */
+  uint32_t seen[LIMIT_REGEX_PROGRAM], stamp; /* of the last list that met a step, */
+  uint32_t open[LIMIT_REGEX_PROGRAM];        /* in which sets of open loops, as bits */
+  uint16_t opened[LIMIT_REGEX_PROGRAM];      /* the items of a state once the next symbol is known */
   int nopened;
 } Subsets;
 
 typedef struct RegexWork {
   Heap *heap;
-  ByteSet sets[MOST_SETS];
-  RegexNode nodes[MOST_NODES];
+  ByteSet sets[LIMIT_REGEX_SETS];
+  RegexNode nodes[LIMIT_REGEX_NODES];
   int nsets, nnodes, root;
   RegexVerdict verdict; /* REGEX_MADE as long as nothing hinders */
   Program program;
@@ -102,5 +89,4 @@ int regex_set(RegexWork *w, const ByteSet *s);
 void regex_parse(RegexWork *w, const char *pattern, size_t n);
 /* Compiles the tree. A program that reads backward has everything in reverse; one that searches tries each place. */
 void regex_compile(RegexWork *w, bool backward);
-void regex_determinise(RegexWork *w, bool backward, RegexAutomaton *out);
 #endif

@@ -4,8 +4,8 @@
  *   [a-c]+|\d  →  OR (REPEAT 1.. (SET abc)) (SET 0-9, bails)
  *
  * PCRE2 has accepted the pattern: what looks like nothing known here is left to it (REGEX_NOT_REGULAR). Whether a
- * character outside ASCII is a digit, space or letter, or a k or s in another case, isn't known here either: sets that ask
- * bail out at such a character. */
+ * character outside ASCII is a digit, space or letter, or a k or s in another case, isn't known here either: sets that
+ * ask bail out at such a character. */
 #define _GNU_SOURCE /* memmem */
 #include "regex/regex_internal.h"
 #include <string.h>
@@ -21,7 +21,7 @@ static int unknown(Reader *r) { return regex_hindered(r->w, REGEX_NOT_REGULAR); 
 
 /* ---- Nodes ------------------------------------------------------------------------------------------------------- */
 static int make(RegexWork *w, RegexNode n) {
-  if (w->nnodes == MOST_NODES) return regex_hindered(w, REGEX_TOO_LARGE);
+  if (w->nnodes == LIMIT_REGEX_NODES) return regex_hindered(w, REGEX_TOO_LARGE);
   w->nodes[w->nnodes] = n;
   return w->nnodes++;
 }
@@ -44,12 +44,14 @@ static int either(RegexWork *w, int a, int b) {
 int regex_set(RegexWork *w, const ByteSet *s) {
   for (int i = 0; i < w->nsets; i++)
     if (!memcmp(&w->sets[i], s, sizeof *s)) return i;
-  if (w->nsets == MOST_SETS) return regex_hindered(w, REGEX_TOO_LARGE);
+  if (w->nsets == LIMIT_REGEX_SETS) return regex_hindered(w, REGEX_TOO_LARGE);
   w->sets[w->nsets] = *s;
   return w->nsets++;
 }
 
-static int set_node(RegexWork *w, const ByteSet *s) { return make(w, (RegexNode){.kind = NODE_SET, .a = regex_set(w, s)}); }
+static int set_node(RegexWork *w, const ByteSet *s) {
+  return make(w, (RegexNode){.kind = NODE_SET, .a = regex_set(w, s)});
+}
 
 /* A character of the ASCII set s; `high`: or any other one. */
 static int character(RegexWork *w, const ByteSet *s, bool high) {
@@ -108,10 +110,12 @@ static bool named_class(const char *name, size_t n, ByteSet *s) {
   static const struct {
     const char *name, *ranges; /* pairs of bounds */
     bool ascii;
-  } classes[] = {{"alpha", "azAZ", false},   {"lower", "az", false},       {"upper", "AZ", false},
-                 {"alnum", "09azAZ", false}, {"digit", "09", false},       {"xdigit", "09afAF", true},
-                 {"space", "\t\r  ", false}, {"blank", "\t\t  ", false},   {"word", "09azAZ__", false},
-                 {"graph", "!~", false},     {"print", " ~", false},       {"punct", "!/:@[`{~", false},
+  } classes[] = {{"alpha", "azAZ", false},    {"lower", "az", false},
+                 {"upper", "AZ", false},      {"alnum", "09azAZ", false},
+                 {"digit", "09", false},      {"xdigit", "09afAF", true},
+                 {"space", "\t\r  ", false},  {"blank", "\t\t  ", false},
+                 {"word", "09azAZ__", false}, {"graph", "!~", false},
+                 {"print", " ~", false},      {"punct", "!/:@[`{~", false},
                  {"ascii", "\x01\x7f", true}, {"cntrl", "\x01\x1f\x7f\x7f", false}};
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
     if (strlen(classes[i].name) != n || memcmp(classes[i].name, name, n)) continue;
@@ -292,7 +296,7 @@ static int class_of(Reader *r) {
 /* ---- Repetitions ------------------------------------------------------------------------------------------------- */
 static bool number(Reader *r, int *n) {
   const char *first = r->at;
-  for (*n = 0; r->at < r->end && *r->at >= '0' && *r->at <= '9' && *n <= MOST_COPIES; r->at++)
+  for (*n = 0; r->at < r->end && *r->at >= '0' && *r->at <= '9' && *n <= LIMIT_REGEX_COPIES; r->at++)
     *n = 10 * *n + (*r->at - '0');
   return r->at > first;
 }
@@ -323,7 +327,7 @@ static int repeated(Reader *r, int what) {
   const RegexNode *n = &w->nodes[what];
   bool unclear = n->nullable && n->asserts && (max < 0 || n->kind == NODE_ASSERT);
   if (unclear || (more && *r->at == '+')) return unknown(r);
-  if (min > MOST_COPIES || max > MOST_COPIES) return regex_hindered(w, REGEX_TOO_LARGE);
+  if (min > LIMIT_REGEX_COPIES || max > LIMIT_REGEX_COPIES) return regex_hindered(w, REGEX_TOO_LARGE);
   r->at += lazy;
   bool nullable = !min || n->nullable;
   return make(w, (RegexNode){NODE_REPEAT, what, 0, min, max, lazy, nullable, n->asserts});
@@ -408,7 +412,7 @@ static int sequence(Reader *r) {
 
 /* Options that a group sets in one alternative hold in those behind it, as PCRE2 has it. */
 static int alternatives(Reader *r) {
-  if (++r->depth > MOST_NESTING) return regex_hindered(r->w, REGEX_TOO_LARGE);
+  if (++r->depth > LIMIT_REGEX_NESTING) return regex_hindered(r->w, REGEX_TOO_LARGE);
   int all = sequence(r);
   while (r->w->verdict == REGEX_MADE && r->at < r->end && *r->at == '|') {
     r->at++;

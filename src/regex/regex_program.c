@@ -6,7 +6,7 @@
  * A repetition without end is a loop. An iteration that reads nothing ends it (regex_subsets.c), which is why loops are
  * steps of their own. Other repetitions are copies.
  *
- * Recursion goes over the tree, which has at most MOST_NODES nodes. */
+ * Recursion goes over the tree, which has at most LIMIT_REGEX_NODES nodes. */
 #include "regex/regex_internal.h"
 
 typedef struct Compiler {
@@ -18,7 +18,7 @@ typedef struct Compiler {
 static int emit(Compiler *c, StepKind kind, int of, int x, int y) {
   Program *p = c->p;
   p->positions += kind == STEP_SET || kind == STEP_ASSERT;
-  if (p->n == MOST_STEPS || p->positions > MOST_POSITIONS) return regex_hindered(c->w, REGEX_TOO_LARGE);
+  if (p->n == LIMIT_REGEX_PROGRAM || p->positions > LIMIT_REGEX_POSITIONS) return regex_hindered(c->w, REGEX_TOO_LARGE);
   p->steps[p->n] = (Step){(uint8_t)kind, (uint8_t)of, (uint16_t)x, (uint16_t)y};
   return p->n++;
 }
@@ -52,7 +52,7 @@ static int compile(Compiler *c, int node, int next);
 /* A loop, entered at its first iteration if there must be one. */
 static int endless(Compiler *c, const RegexNode *n, int next) {
   int number = c->w->nodes[n->a].nullable ? ++c->p->loops : 0;
-  if (number > MOST_LOOPS) return regex_hindered(c->w, REGEX_TOO_LARGE);
+  if (number > LIMIT_REGEX_OPEN) return regex_hindered(c->w, REGEX_TOO_LARGE);
   int loop = emit(c, STEP_LOOP, 2 * number + n->lazy, n->lazy ? next : 0, n->lazy ? 0 : next);
   int body = compile(c, n->a, loop);
   Step *s = &c->p->steps[loop];

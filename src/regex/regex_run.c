@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches by the tables of regex_subsets.c: forward to the end of the first match, then backward from there to its start.
+/* Searches by the tables of regex_subsets.c: forward to the end of the first match, then backward from there to its
+ * start.
  *
  * The last byte of a text, if it is a newline, is a symbol of its own, and so is the edge of the text: the loops over
  * bytes end before both. */
@@ -21,18 +22,44 @@ static size_t plain_end(const RegexRun *r) {
   return r->length - (r->length > r->from && r->text[r->length - 1] == '\n');
 }
 
+/* Goes over pairs of bytes as long as they needn't be read one by one, or there are matches and any is enough. */
+static uint8_t forward_pairs(const RegexAutomaton *a, RegexRun *r, uint8_t state, size_t *at, size_t stop, bool any) {
+  const unsigned char *text = (const unsigned char *)r->text;
+  const uint8_t *pairs = a->pairs;
+  size_t i = *at, now = state, idle = (size_t)a->idle, few = (size_t)a->matched + (a->idle == a->matched);
+  for (; i + 1 < stop; i += 2) {
+    const uint8_t *column = pairs + a->pair_column[text[i]] + a->column[text[i + 1]]; /* beside the chain of states */
+    size_t next = column[now];
+    if (next < few) {
+      if (next < REGEX_FIRST) break;
+      now = next;
+      if (next == idle) {
+        i += 2;
+        break;
+      }
+      r->matched = true;
+      r->end = i + 1;
+      if (any) break;
+    }
+    now = next;
+  }
+  *at = i;
+  return (uint8_t)now;
+}
+
 /* Goes over bytes up to `stop`. False: the run is at its end, or bails. */
 static bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, bool any) {
   const unsigned char *text = (const unsigned char *)r->text;
-  uint32_t state = r->state, idle = a->start[SIDE_OTHER], first_plain = a->first_plain;
+  uint8_t state = r->state;
   size_t i = r->at;
   while (i < stop && state >= REGEX_FIRST) {
-    if (state == idle)
+    if (state == a->idle)
       while (i < stop && a->loops[text[i]]) i++;
-    if (i == stop) break;
-    state = a->next[state << a->shift | a->class_of[text[i]]];
-    if (state < first_plain) {
-      if (state < REGEX_FIRST) break;
+    if (a->pairs) state = forward_pairs(a, r, state, &i, stop, any);
+    if (i == stop || (any && r->matched)) break;
+    state = a->next[a->column[text[i]] + state];
+    if (state < REGEX_FIRST) break;
+    if (state < a->matched) {
       r->matched = true;
       r->end = i;
       if (any) break;
@@ -40,15 +67,15 @@ static bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, boo
     i++;
   }
   r->at = i;
-  r->state = (uint16_t)state;
+  r->state = state;
   return i == stop;
 }
 
-/* A symbol that is no byte, at place `at`. */
-static void forward_symbol(const RegexAutomaton *a, RegexRun *r, int symbol, size_t at) {
+/* A symbol that is no byte, by its column, at place `at`. */
+static void forward_symbol(const RegexAutomaton *a, RegexRun *r, int column, size_t at) {
   if (r->state < REGEX_FIRST) return;
-  r->state = a->next[r->state << a->shift | symbol];
-  if (r->state < REGEX_FIRST || r->state >= a->first_plain) return;
+  r->state = a->next[column + r->state];
+  if (r->state < REGEX_FIRST || r->state >= a->matched) return;
   r->matched = true;
   r->end = at;
 }
@@ -66,19 +93,19 @@ static void turn_round(const RegexAutomaton *a, RegexRun *r) {
   r->state = a->start[side_behind(r)];
 }
 
-/* The symbol before place `at`. */
-static int symbol_before(const RegexAutomaton *a, const RegexRun *r, size_t at) {
+/* The column of the symbol before place `at`. */
+static int column_before(const RegexAutomaton *a, const RegexRun *r, size_t at) {
   if (!at) return a->edge;
   bool final = at == r->length && r->text[at - 1] == '\n';
-  return final ? a->final_newline : a->class_of[(unsigned char)r->text[at - 1]];
+  return final ? a->final_newline : a->column[(unsigned char)r->text[at - 1]];
 }
 
 /* Goes over bytes down to `stop`, and one further symbol if that is where the search begins. */
 static bool backward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop) {
   for (;;) {
-    r->state = a->next[r->state << a->shift | symbol_before(a, r, r->at)];
+    r->state = a->next[column_before(a, r, r->at) + r->state];
     if (r->state < REGEX_FIRST) return false;
-    if (r->state < a->first_plain) r->start = r->at;
+    if (r->state < a->matched) r->start = r->at;
     if (r->at == r->from) return false;
     r->at--;
     if (r->at <= stop && r->at > r->from) return true;

@@ -99,8 +99,8 @@ typedef struct List {
   bool matched, cut, bails;
 } List;
 
-/* Was the step met with these loops open? From now on it was. A loop is open where an iteration of it has begun that has
- * read nothing yet. */
+/* Was the step met with these loops open? From now on it was. A loop is open where an iteration of it has begun that
+ * has read nothing yet. */
 static bool was_met(Subsets *s, int step, uint32_t open) {
   if (s->seen[step] != s->stamp) s->open[step] = 0;
   s->seen[step] = s->stamp;
@@ -183,10 +183,10 @@ static int intern(Maker *m, int n, RegexSide behind, bool matched) {
   RawState a = {s->nitems, n, (uint8_t)behind, matched};
   if (m->backward) sort(s->items + a.first, n);
   if (!asks(m, &a)) a.side = SIDE_OTHER;
-  uint32_t mask = 4 * MOST_RAW_STATES - 1, h = hash_of(s, &a) & mask;
+  uint32_t mask = 4 * LIMIT_REGEX_RAW - 1, h = hash_of(s, &a) & mask;
   for (; s->table[h]; h = (h + 1) & mask)
     if (same_state(s, &s->states[s->table[h] - 1], &a)) return s->table[h] - 1;
-  if (s->nstates == MOST_RAW_STATES) return regex_hindered(m->w, REGEX_TOO_LARGE);
+  if (s->nstates == LIMIT_REGEX_RAW) return regex_hindered(m->w, REGEX_TOO_LARGE);
   s->states[s->nstates] = a;
   s->table[h] = (int16_t)(s->nstates + 1);
   s->nitems += n;
@@ -195,7 +195,7 @@ static int intern(Maker *m, int n, RegexSide behind, bool matched) {
 
 static List list_behind(Maker *m) {
   m->s->stamp++;
-  return (List){m->s->items + m->s->nitems, 0, MOST_ITEMS - m->s->nitems, false, false, false};
+  return (List){m->s->items + m->s->nitems, 0, LIMIT_REGEX_ITEMS - m->s->nitems, false, false, false};
 }
 
 static void start_states(Maker *m) {
@@ -211,7 +211,7 @@ static int step_to(Maker *m, int from, int symbol) {
   Subsets *s = m->s;
   RawState a = s->states[from];
   RegexSide next = regex_side_of(symbol);
-  List now = {s->opened, 0, MOST_STEPS, false, false, false};
+  List now = {s->opened, 0, LIMIT_REGEX_PROGRAM, false, false, false};
   s->stamp++;
   for (int i = 0; i < a.n; i++) follow(m, &now, s->items[a.first + i], 0, (RegexSide)a.side, next);
   if (now.bails) return REGEX_BAIL;
@@ -233,7 +233,7 @@ static void all_states(Maker *m) {
   s->states[s->nstates++] = (RawState){0}; /* REGEX_BAIL, which no list equals */
   start_states(m);
   for (int i = 0; i < s->nstates && m->w->verdict == REGEX_MADE; i++) {
-    if ((i + 1) * s->nclasses > MOST_ENTRIES) regex_hindered(m->w, REGEX_TOO_LARGE);
+    if ((i + 1) * s->nclasses > LIMIT_REGEX_ENTRIES) regex_hindered(m->w, REGEX_TOO_LARGE);
     for (int c = 0; c < s->nclasses && m->w->verdict == REGEX_MADE; c++)
       s->next[i * s->nclasses + c] = (uint16_t)(i == REGEX_BAIL ? i : step_to(m, i, s->symbol_of[c]));
   }
@@ -242,7 +242,7 @@ static void all_states(Maker *m) {
 /* ---- Minimisation ------------------------------------------------------------------------------------------------ */
 /* Blocks of states that nothing tells apart so far, in `block`; their number. */
 typedef struct Blocks {
-  uint16_t block[MOST_RAW_STATES], refined[MOST_RAW_STATES], leader[MOST_RAW_STATES];
+  uint16_t block[LIMIT_REGEX_RAW], refined[LIMIT_REGEX_RAW], leader[LIMIT_REGEX_RAW];
   int n;
 } Blocks;
 
@@ -257,11 +257,10 @@ static bool leads_alike(const Subsets *s, const Blocks *b, int x, int y) {
 static int refine(Subsets *s, Blocks *b) {
   int n = 0;
   memset(s->table, 0, sizeof s->table);
-  uint32_t mask = 4 * MOST_RAW_STATES - 1;
+  uint32_t mask = 4 * LIMIT_REGEX_RAW - 1;
   for (int x = 0; x < s->nstates; x++) {
     uint32_t h = b->block[x];
-    for (int c = 0; c < s->nclasses; c++)
-      h = (h ^ b->block[s->next[x * s->nclasses + c]]) * 0x9e3779b1u + (h >> 15);
+    for (int c = 0; c < s->nclasses; c++) h = (h ^ b->block[s->next[x * s->nclasses + c]]) * 0x9e3779b1u + (h >> 15);
     for (h &= mask; s->table[h] && !leads_alike(s, b, b->leader[s->table[h] - 1], x);) h = (h + 1) & mask;
     if (!s->table[h]) {
       b->leader[n] = (uint16_t)x;
@@ -273,57 +272,88 @@ static int refine(Subsets *s, Blocks *b) {
   return n;
 }
 
-/* Dead and bailing states keep their numbers; those that tell of a match come next. */
-static int renumber(const Subsets *s, Blocks *b, uint16_t *number) {
-  int at = REGEX_FIRST, first_plain = 0;
-  for (int i = 0; i < b->n; i++) number[i] = UINT16_MAX;
+/* Dead and bailing states keep their numbers; those that tell of a match come next, then the idle state. */
+static void renumber(const Subsets *s, const Blocks *b, RegexAutomaton *out, uint8_t *number) {
+  bool numbered[LIMIT_REGEX_RAW] = {0};
+  int at = REGEX_FIRST, idle = b->block[s->start[SIDE_OTHER]];
   number[b->block[REGEX_DEAD]] = REGEX_DEAD;
   number[b->block[REGEX_BAIL]] = REGEX_BAIL;
+  numbered[b->block[REGEX_DEAD]] = numbered[b->block[REGEX_BAIL]] = true;
   for (int matched = 1; matched >= 0; matched--) {
-    for (int x = 0; x < s->nstates; x++)
-      if (s->states[x].matched == matched && number[b->block[x]] == UINT16_MAX) number[b->block[x]] = (uint16_t)at++;
-    if (matched) first_plain = at;
+    for (int x = 0; x < s->nstates; x++) {
+      int block = b->block[x];
+      if (s->states[x].matched != matched || numbered[block]) continue;
+      numbered[block] = true;
+      number[block] = (uint8_t)at++;
+    }
+    if (!matched) continue;
+    out->matched = at;
+    if (numbered[idle]) continue;
+    numbered[idle] = true;
+    number[idle] = (uint8_t)at++;
   }
-  return first_plain;
+  out->idle = number[idle];
 }
 
 /* ---- The automaton ----------------------------------------------------------------------------------------------- */
-static void fill(const Subsets *s, const Blocks *b, const uint16_t *number, RegexAutomaton *out) {
+static void fill(const Subsets *s, const Blocks *b, const uint8_t *number, RegexAutomaton *out) {
+  int n = out->nstates;
   for (int x = 0; x < s->nstates; x++)
     for (int c = 0; c < s->nclasses; c++)
-      out->next[number[b->block[x]] << out->shift | c] = number[b->block[s->next[x * s->nclasses + c]]];
+      out->next[c * n + number[b->block[x]]] = number[b->block[s->next[x * s->nclasses + c]]];
   for (int side = 0; side < NSIDES; side++) out->start[side] = number[b->block[s->start[side]]];
-  for (int i = 0; i < 256; i++) out->class_of[i] = (uint8_t)s->class_of[i];
-  out->final_newline = (uint8_t)s->class_of[FINAL_NEWLINE];
-  out->edge = (uint8_t)s->class_of[EDGE];
-  int plain = out->start[SIDE_OTHER];
-  for (int i = 0; i < 256; i++) out->loops[i] = out->next[plain << out->shift | out->class_of[i]] == plain;
+  for (int i = 0; i < 256; i++) out->column[i] = (uint16_t)(s->class_of[i] * n);
+  out->final_newline = (uint16_t)(s->class_of[FINAL_NEWLINE] * n);
+  out->edge = (uint16_t)(s->class_of[EDGE] * n);
+  for (int i = 0; i < 256; i++) out->loops[i] = out->next[out->column[i] + out->idle] == out->idle;
+}
+
+/* Where two bytes lead; REGEX_DEAD where they have to be read one by one: the automaton ends, or a match would be lost
+ * from sight. */
+static uint8_t after_two(const RegexAutomaton *a, int first, int second, int state) {
+  int middle = a->next[first * a->nstates + state], end = a->next[second * a->nstates + middle];
+  bool lost = middle < REGEX_FIRST || end < REGEX_FIRST || (middle < a->matched && end >= a->matched);
+  return (uint8_t)(lost ? REGEX_DEAD : end);
+}
+
+static size_t size_of_pairs(const RegexAutomaton *a) {
+  return (size_t)a->nclasses * (size_t)a->nclasses * (size_t)a->nstates;
+}
+
+/* Pairs only make it faster: where there is no memory for them there are none. */
+static void fill_pairs(Heap *heap, RegexAutomaton *a) {
+  size_t size = size_of_pairs(a);
+  a->pairs = size <= LIMIT_REGEX_PAIRS ? heap_realloc(heap, NULL, 0, size) : NULL;
+  if (!a->pairs) return;
+  for (int i = 0; i < 256; i++) a->pair_column[i] = (uint16_t)(a->column[i] * a->nclasses);
+  uint8_t *out = a->pairs;
+  for (int first = 0; first < a->nclasses; first++)
+    for (int second = 0; second < a->nclasses; second++)
+      for (int state = 0; state < a->nstates; state++) *out++ = after_two(a, first, second, state);
 }
 
 static void minimise(RegexWork *w, RegexAutomaton *out) {
   Subsets *s = &w->subsets;
   Blocks b;
-  uint16_t number[MOST_RAW_STATES];
+  uint8_t number[LIMIT_REGEX_RAW];
   for (int x = 0; x < s->nstates; x++) b.block[x] = x == REGEX_BAIL ? 2 : s->states[x].matched;
   b.n = 0;
   for (int n = refine(s, &b); n > b.n; n = refine(s, &b)) b.n = n;
-  *out = (RegexAutomaton){.nstates = (uint16_t)b.n, .nclasses = (uint16_t)s->nclasses};
-  if (b.n > MOST_STATES || s->nclasses > 256) {
+  *out = (RegexAutomaton){.nstates = b.n, .nclasses = s->nclasses};
+  if (b.n > LIMIT_REGEX_STATES || b.n * s->nclasses > UINT16_MAX) {
     regex_hindered(w, REGEX_TOO_LARGE);
     return;
   }
-  while (1 << out->shift < s->nclasses) out->shift++;
-  out->next = heap_realloc(w->heap, NULL, 0, sizeof *out->next * ((size_t)b.n << out->shift));
+  out->next = heap_realloc(w->heap, NULL, 0, (size_t)(b.n * s->nclasses));
   if (!out->next) {
     regex_hindered(w, REGEX_NO_MEMORY);
     return;
   }
-  memset(out->next, 0, sizeof *out->next * ((size_t)b.n << out->shift));
-  out->first_plain = (uint16_t)renumber(s, &b, number);
+  renumber(s, &b, out, number);
   fill(s, &b, number, out);
 }
 
-void regex_determinise(RegexWork *w, bool backward, RegexAutomaton *out) {
+static void determinise(RegexWork *w, bool backward, RegexAutomaton *out) {
   if (w->verdict != REGEX_MADE) return;
   Maker m = {w, &w->program, &w->subsets, backward};
   find_classes(&m);
@@ -333,7 +363,8 @@ void regex_determinise(RegexWork *w, bool backward, RegexAutomaton *out) {
 
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
 static void free_automaton(Heap *heap, RegexAutomaton *a) {
-  heap_realloc(heap, a->next, sizeof *a->next * ((size_t)a->nstates << a->shift), 0);
+  if (a->pairs) heap_realloc(heap, a->pairs, size_of_pairs(a), 0);
+  if (a->next) heap_realloc(heap, a->next, (size_t)(a->nstates * a->nclasses), 0);
 }
 
 void regex_tables_free(Heap *heap, RegexTables *t) {
@@ -346,9 +377,10 @@ void regex_tables_free(Heap *heap, RegexTables *t) {
 static void make_tables(RegexWork *w, const char *pattern, size_t length, RegexTables *t) {
   regex_parse(w, pattern, length);
   regex_compile(w, false);
-  regex_determinise(w, false, &t->forward);
+  determinise(w, false, &t->forward);
   regex_compile(w, true);
-  regex_determinise(w, true, &t->backward);
+  determinise(w, true, &t->backward);
+  if (w->verdict == REGEX_MADE) fill_pairs(w->heap, &t->forward);
 }
 
 RegexTables *regex_tables(Heap *heap, const char *pattern, size_t length, RegexVerdict *why) {

@@ -15,25 +15,28 @@
 
 /* What stands beside a place in a text. */
 typedef enum RegexSide {
-  SIDE_EDGE, /* begin or end of the text */
+  SIDE_EDGE,  /* begin or end of the text */
   SIDE_FINAL, /* the newline that ends the text, on the right */
-  SIDE_WORD, /* a letter, digit or underscore of ASCII */
+  SIDE_WORD,  /* a letter, digit or underscore of ASCII */
   SIDE_OTHER,
   SIDE_HIGH, /* a character outside ASCII */
   NSIDES
 } RegexSide;
 
-/* States: 0 is dead, 1 leaves the text to PCRE2; those below `first_plain` say that a match ends (forward) or starts
- * (backward) before the symbol that led to them. The symbols are classes of bytes, the final newline and the edge. */
+/* States: 0 is dead, 1 leaves the text to PCRE2; those from 2 up to `matched` say that a match ends (forward) or starts
+ * (backward) before the symbol that led to them. The symbols are classes of bytes, the final newline and the edge; each
+ * has a column of the table, so that finding it doesn't depend on the state: next[column + state]. */
 enum { REGEX_DEAD, REGEX_BAIL, REGEX_FIRST };
 typedef struct RegexAutomaton {
-  uint8_t class_of[256];
-  uint8_t final_newline, edge; /* their classes */
-  uint8_t shift;               /* next[state << shift | class] */
-  bool loops[256];             /* does the byte lead from `start[SIDE_OTHER]` there? */
-  uint16_t nstates, nclasses, first_plain;
-  uint16_t start[NSIDES]; /* by what stands behind the first symbol, in the direction of reading */
-  uint16_t *next;
+  int nstates, nclasses, matched;
+  int idle;                     /* the state in which nothing has begun: the first behind `matched` if there is one */
+  uint8_t start[NSIDES];        /* by what stands behind the first symbol, in the direction of reading */
+  uint16_t column[256];         /* of bytes, */
+  uint16_t final_newline, edge; /* and of what is no byte */
+  bool loops[256];              /* does the byte lead from the idle state there? */
+  uint8_t *next;                /* nclasses * nstates */
+  uint16_t pair_column[256];    /* of two bytes at once: pairs[pair_column[first] + column[second] + state], */
+  uint8_t *pairs;               /* nclasses * nclasses * nstates; NULL: too large */
 } RegexAutomaton;
 typedef struct RegexTables {
   RegexAutomaton forward, backward;
@@ -51,14 +54,14 @@ typedef struct RegexRun {
   size_t length, from; /* of the text; where the search starts */
   size_t at;           /* the next byte forward, the last one backward */
   size_t end, start;   /* of the match, once found */
-  uint16_t state;
+  uint8_t state;
   bool backward, matched;
 } RegexRun;
 typedef enum RegexResult { REGEX_UNDER_WAY, REGEX_NONE, REGEX_FOUND, REGEX_BAILED } RegexResult;
 
 /* Begins a search from byte `from` on, where a character starts. */
 RegexRun regex_begin(const RegexTables *t, const char *text, size_t length, size_t from);
-/* Goes on for about `bytes` bytes. REGEX_FOUND: `end` is that of the first match, and `start`, if the run has looked for
- * it; where `any` is set the search ends as soon as there is a match, with neither. */
+/* Goes on for about `bytes` bytes. REGEX_FOUND: `start` and `end` are those of the first match; with `any` the search
+ * ends as soon as there is a match, and tells neither. */
 RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any);
 #endif

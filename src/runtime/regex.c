@@ -7,11 +7,11 @@
  * is preceded by its size.
  *
  * Making an automaton or machine code of a pattern takes longer than a short text does without. So a pattern is
- * interpreted until it has seen SHORT bytes, or takes more than FEW_STEPS for a match, which is begun again then: whether
- * a match exceeds the limits doesn't depend on what was matched before. Then the automaton finds the match, in time
- * linear in the text; what groups matched PCRE2 tells, from where the match starts. PCRE2 also finds what the automaton
- * leaves to it: matches of patterns that have none, texts in which it meets what it doesn't know, and those that mayn't be
- * empty.
+ * interpreted until it has seen SHORT bytes, or takes more than FEW_STEPS for a match, which is begun again then:
+ * whether a match exceeds the limits doesn't depend on what was matched before. Then the automaton finds the match, in
+ * time linear in the text; what groups matched PCRE2 tells, from where the match starts. PCRE2 also finds what the
+ * automaton leaves to it: matches of patterns that have none, texts in which it meets what it doesn't know, and those
+ * that mayn't be empty.
  *
  * The limit on steps is one for each place where a match may start, of which a long text has many. So a text is
  * searched by windows of such places, few at first and more while that is fast, and interrupts are looked for in
@@ -268,8 +268,10 @@ static int run_tables(Match *m, size_t from, bool any) {
   if (!t) return LEFT_TO_PCRE2;
   RegexRun run = regex_begin(t, m->s->bytes, (size_t)m->s->len, from);
   RegexResult result;
-  while ((result = regex_run(t, &run, AT_ONCE, any)) == REGEX_UNDER_WAY)
+  do {
     if (rt_look(m->rt)) return PCRE2_ERROR_CALLOUT;
+    result = regex_run(t, &run, AT_ONCE, any);
+  } while (result == REGEX_UNDER_WAY);
   if (result == REGEX_BAILED) return LEFT_TO_PCRE2;
   if (result == REGEX_NONE) return PCRE2_ERROR_NOMATCH;
   if (any) return 1;

@@ -81,8 +81,8 @@ static const Case cases[] = {
     {"slice", "let bad xs n = float (Str.length (Str.sub (show n) 1 n))"},
     {"regex", "let bad xs n = if Regex.test (show n ++ \"(\") \"a\" then 1.0 else sum xs"},
     {"regex", "let bad xs n = float (Str.length (Regex.replace r\"\\d\" \"$3\" (show xs)))"},
-    {"regex-limit",
-     "let bad xs n = if Regex.test r\"^(a+)+$\" (Str.join \"\" (replicate 30 \"a\") ++ \"b\") then 1.0 else sum xs"},
+    {"regex-limit", "let bad xs n = if Regex.test r\"^(?=a)(a+)+$\" (Str.join \"\" (replicate 30 \"a\") ++ \"b\") then "
+                    "1.0 else sum xs"},
     {"interrupt", "let rec spin n = print \"interrupt me\"; if n < 0 then n else spin (n + 1)\n"
                   "let bad xs n = float (spin n) + sum xs"},
     {"time", "let rec spin n = if n < 0 then n else spin (n + 1 - n % 2)\nlet bad xs n = float (spin 1) + sum xs"},

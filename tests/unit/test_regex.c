@@ -2,8 +2,8 @@
 /* Automata of random patterns against PCRE2 on random texts: whether there is a match, its start and its end.
  *
  * usage: test_regex [N [SEED]]
- * N pairs of a pattern and a text (default 60,000). Printed are the shares of patterns without an automaton and of texts
- * that are left to PCRE2, and how many states the automata have. */
+ * N pairs of a pattern and a text (default 60,000). Printed are the shares of patterns without an automaton and of
+ * texts that are left to PCRE2, and how many states the automata have. */
 #include "check.h"
 #include "regex/regex_tables.h"
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -41,13 +41,32 @@ static const char *const letters[] = {"a", "b", "a", "b", "c", "k", "S", "_", " 
 static void pattern(Text *t, int depth);
 
 static void atom(Text *t, int depth) {
-  static const char *const classes[] = {".",     "[ab]",  "[^a]",       "[a-c_]",     "\\d",   "\\w",        "\\s",      "\\W",
-                                        "\\S",   "\\D",   "[^b\\n]",    "[\\w-]",     "[^\\d]", "[[:alpha:]]", "[[:^space:]b]",
-                                        "[]a]",  "[a-]",  "[^\\s\\w]",  "[\\x41-\\x{43}]", "\\N", "[[:punct:]]"};
+  static const char *const classes[] = {".",
+                                        "[ab]",
+                                        "[^a]",
+                                        "[a-c_]",
+                                        "\\d",
+                                        "\\w",
+                                        "\\s",
+                                        "\\W",
+                                        "\\S",
+                                        "\\D",
+                                        "[^b\\n]",
+                                        "[\\w-]",
+                                        "[^\\d]",
+                                        "[[:alpha:]]",
+                                        "[[:^space:]b]",
+                                        "[]a]",
+                                        "[a-]",
+                                        "[^\\s\\w]",
+                                        "[\\x41-\\x{43}]",
+                                        "\\N",
+                                        "[[:punct:]]"};
   static const char *const asserted[] = {"^", "$", "\\b", "\\B", "\\A", "\\z", "\\Z", "$", "^"};
   static const char *const escaped[] = {"\\.", "\\n", "\\x61", "\\x{e9}", "\\t", "\\\\", "\\-", "\\e"};
   static const char *const groups[] = {"(", "(?:", "(?:", "(?i:", "(?s:", "(?<n>", "(?-i:"};
-  static const char *const strange[] = {"\\1", "(?=a)", "(?!b)", "(?<=a)", "\\p{L}", "\\R", "\\K", "(?>a*)", "\\X", "(?i)", "(?s)", "[é-ü]", "\\h"};
+  static const char *const strange[] = {"\\1",    "(?=a)", "(?!b)", "(?<=a)", "\\p{L}", "\\R", "\\K",
+                                        "(?>a*)", "\\X",   "(?i)",  "(?s)",   "[é-ü]",  "\\h"};
   unsigned which = below(40);
   if (which < 16 || depth <= 0) add(t, ONE_OF(letters));
   else if (which < 25) add(t, ONE_OF(classes));
@@ -61,7 +80,8 @@ static void atom(Text *t, int depth) {
 }
 
 static void pattern(Text *t, int depth) {
-  static const char *const repeats[] = {"*", "+", "?", "*?", "+?", "??", "{2}", "{1,3}", "{0,2}?", "{2,}", "{0,}?", "{3}?"};
+  static const char *const repeats[] = {"*",   "+",     "?",      "*?",   "+?",    "??",
+                                        "{2}", "{1,3}", "{0,2}?", "{2,}", "{0,}?", "{3}?"};
   unsigned pieces = below(4) + (depth > 1);
   for (unsigned i = 0; i < pieces; i++) {
     atom(t, depth);
@@ -106,7 +126,8 @@ static RegexResult whole_run(const RegexTables *t, RegexRun *r, bool any) {
   return result;
 }
 
-static void compare(const pcre2_code *code, pcre2_match_data *data, const RegexTables *tables, const Text *p, const Text *t, Figures *f) {
+static void compare(const pcre2_code *code, pcre2_match_data *data, const RegexTables *tables, const Text *p,
+                    const Text *t, Figures *f) {
   size_t from = below(3) ? 0 : character_start(t, below((unsigned)t->n + 1));
   int n = pcre2_match(code, (PCRE2_SPTR)t->bytes, t->n, from, 0, data, NULL);
   if (n < 0 && n != PCRE2_ERROR_NOMATCH) return;
@@ -122,8 +143,8 @@ static void compare(const pcre2_code *code, pcre2_match_data *data, const RegexT
   if (++f->different > 10) return;
   show("pattern", p);
   show("text", t);
-  printf("from %zu: PCRE2 %d at %zu..%zu, automaton %d at %zu..%zu, any %d\n", from, n, n >= 0 ? at[0] : 0, n >= 0 ? at[1] : 0,
-         (int)found, run.start, run.end, (int)any);
+  printf("from %zu: PCRE2 %d at %zu..%zu, automaton %d at %zu..%zu, any %d\n", from, n, n >= 0 ? at[0] : 0,
+         n >= 0 ? at[1] : 0, (int)found, run.start, run.end, (int)any);
 }
 
 static void one_pattern(Heap *heap, Figures *f) {
@@ -158,7 +179,8 @@ static void known_sizes(Heap *heap) {
   static const struct {
     const char *pattern;
     int states; /* 0: not regular; -1: too large */
-  } known[] = {{"\\p{L}", 0}, {"(a)\\1", 0}, {"a++", 0}, {"(?=a)", 0}, {"[a-z]{500}[b-d]{600}", -1}, {"(?:a{100}){100}", -1}};
+  } known[] = {{"\\p{L}", 0},          {"(a)\\1", 0}, {"a++", 0}, {"(?=a)", 0}, {"[a-z]{500}[b-d]{600}", -1},
+               {"(?:a{100}){100}", -1}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     RegexVerdict why;
     RegexTables *t = regex_tables(heap, known[i].pattern, strlen(known[i].pattern), &why);
@@ -177,8 +199,8 @@ int main(int argc, char **argv) {
   known_sizes(&heap);
   printf("%ld patterns, %.1f %% without an automaton; states: %.1f on average, %ld at most\n", f.patterns,
          100.0 * (double)(f.patterns - f.regular) / (double)f.patterns, (double)f.states / (double)f.regular, f.most);
-  printf("%ld texts, %.1f %% left to PCRE2, %.1f %% with a match: %ld differ\n", f.texts, 100.0 * (double)f.bailed / (double)f.texts,
-         100.0 * (double)f.found / (double)f.texts, f.different);
+  printf("%ld texts, %.1f %% left to PCRE2, %.1f %% with a match: %ld differ\n", f.texts,
+         100.0 * (double)f.bailed / (double)f.texts, 100.0 * (double)f.found / (double)f.texts, f.different);
   CHECK(f.different == 0);
   CHECK(heap_bytes(&heap) == 0);
   return check_result();

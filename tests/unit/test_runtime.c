@@ -370,8 +370,8 @@ static void test_regex(void) {
   CHECK_STR(strings2(RTP_REGEX_SPLIT, "", "abc"), "a|b|c");
   char many[400] = "";
   for (int k = 0; k < 60; k++) strcat(many, "aaaa");
-  CHECK_STR(found("^(a+)+$", strcat(many, "!"), 0),
-            "error: matching the pattern failed: it takes too many steps on this text");
+  CHECK_STR(found("^(a+)+$", strcat(many, "!"), 0), "0  0 242: ");
+  CHECK_STR(found("^(?=a)(a+)+$", many, 0), "error: matching the pattern failed: it takes too many steps on this text");
   for (int k = 0; k < 200; k++) {
     char re[20];
     snprintf(re, sizeof re, "x%d$", k);
