@@ -26,8 +26,6 @@ BEGIN, END = "<!-- {}: made by docs/make_certificate.py -->\n", "<!-- end of {} 
 EPS, LEAST = Fraction(1, 2**52), Fraction(1, 2**1074)
 LARGEST = Fraction(sys.float_info.max)
 VALUE_BARS = {"gamma": 4, "lgamma": 4, "pow": 4, "Stats.gamma_inc": 16, "Stats.beta_inc": 16}
-# Bars of functions that miss the general ones, as the document says.
-KNOWN = {"Stats.beta_inc": (16, 16, 40), "Stats.normal_quantile": (2, 18, 32)}
 BARS = (2, 8, 32, 128)  # ulp for values, conditioned units for derivatives of order 1, 2, 3
 POWER = re.compile(r"power_(m?)(\d+)$")
 SHARE = 5  # --check measures each fifth point, and all edges
@@ -150,8 +148,6 @@ class Worst:
 
 
 def bar(name, order):
-    if name in KNOWN:
-        return KNOWN[name][order]
     return VALUE_BARS.get("pow" if POWER.match(name) else name, BARS[0]) if order == 0 else BARS[order]
 
 

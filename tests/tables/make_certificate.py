@@ -234,13 +234,26 @@ def beta_inc(a, b, x):
     return mp.betainc(a, b, 0, x, regularized=True)
 
 
+def normal_quantile(p):
+    """The inverse of the distribution function, from a start of 15 digits by Newton's method on its logarithm."""
+    if p > mp.mpf(1) / 2:
+        return -normal_quantile(1 - p)
+    tail = lambda x: mp.erfc(-x / mp.sqrt(2)) / 2
+    x = -mp.sqrt(-2 * mp.log(2 * p)) if p < mp.mpf("0.1") else mp.sqrt(2) * mp.erfinv(2 * p - 1)
+    for _ in range(12):
+        x -= mp.log(tail(x) / p) * tail(x) / mp.npdf(x)
+    return x
+
+
 NUMERIC = {
     "Stats.gamma_inc": (gamma_inc, [(0.3, 0.05), (0.3, 2.5), (2.5, 1.3), (2.5, 9.0), (30.0, 22.0), (30.0, 33.5), (150.25, 140.0),
                                     (1e-3, 0.5), (12.5, 80.0), (5.0, 1e-3)]),
     "Stats.beta_inc": (beta_inc, [(0.3, 0.7, 0.01), (0.3, 0.7, 0.9), (2.5, 1.25, 0.4), (30.0, 12.0, 0.75), (30.0, 12.0, 0.5),
-                                  (0.5, 100.0, 0.02), (8.0, 0.05, 0.93), (2.0, 3.0, 1e-5)]),
+                                  (0.5, 100.0, 0.02), (8.0, 0.05, 0.93), (2.0, 3.0, 1e-5), (2.5, 1e-6, 0.999), (14.0, 0.02, 0.999999),
+                                  (1e-4, 3.0, 1e-5), (40.0, 0.2, 0.9999), (0.05, 0.001, 0.8)]),
     "Stats.erf_inv": (mp.erfinv, [(0.3,), (-0.7,), (0.99,), (-0.9999,), (1e-9,), (0.5,)]),
-    "Stats.normal_quantile": (lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), [(0.3,), (0.975,), (1e-3,), (1e-12,), (0.7,)]),
+    "Stats.normal_quantile": (normal_quantile, [(0.3,), (0.975,), (1e-3,), (1e-12,), (0.7,), (1e-20,),
+                                               (0.999999,)]),
 }
 
 
