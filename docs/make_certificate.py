@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the scalar functions and their derivatives against tests/tables/certificate.txt, and makes the tables of
-docs/certificate.md.
+"""Measures functions and their derivatives against tests/tables/certificate.txt (scalar functions) and certificate_modules.txt
+(those of certificate_cases.py, functions of modules), and makes the tables of docs/certificate.md.
 
-usage: make_certificate.py --atled ATLED [--check] [--show NAME]
+usage: make_certificate.py --atled ATLED [--check] [--show PREFIX]
 
 --check measures a part of the points and orders 0 to 2 in the evaluator, writes nothing, and fails where a bar is missed, or where
-the document lacks a function. --show NAME prints each error of a function that exceeds a bar."""
+the document lacks a function. --show PREFIX prints each error that exceeds a bar, of the
+functions whose names begin so."""
 import argparse
 import concurrent.futures
 import itertools
@@ -19,9 +20,12 @@ import tempfile
 from fractions import Fraction
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "tables"))
+from certificate_cases import ARRAYS, CASES, Case  # noqa: E402
+
 PAGE = os.path.join(ROOT, "docs", "certificate.md")
 OTHERS = os.path.join(ROOT, "bench", "certificate", "others.txt")
-STORED = os.path.join(ROOT, "tests", "tables", "certificate.txt")
+STORED = [os.path.join(ROOT, "tests", "tables", name) for name in ("certificate.txt", "certificate_modules.txt")]
 BEGIN, END = "<!-- {}: made by docs/make_certificate.py -->\n", "<!-- end of {} -->\n"
 EPS, LEAST = Fraction(1, 2**52), Fraction(1, 2**1074)
 LARGEST = Fraction(sys.float_info.max)
@@ -31,10 +35,10 @@ POWER = re.compile(r"power_(m?)(\d+)$")
 SHARE = 5  # --check measures each fifth point, and all edges
 
 
-def rows():
+def rows(path):
     """{name: [(point, {orders: (exact, scale)})]}; exact is a Fraction, or a float that isn't finite."""
     table = {}
-    with open(STORED, encoding="utf-8") as f:
+    with open(path, encoding="utf-8") as f:
         for line in f:
             if line.startswith("#"):
                 continue
@@ -44,7 +48,7 @@ def rows():
             for cell in cells:
                 orders, exact, scale = cell.split()
                 entries[tuple(map(int, orders))] = (number(exact), number(scale))
-            table.setdefault(name, []).append((tuple(map(float, point)), entries))
+            table.setdefault(name.replace("~", " "), []).append((tuple(map(float, point)), entries))
     return table
 
 
@@ -60,33 +64,60 @@ def called(name):
     return {"pow": "x ** y", "atan2": "atan2 x y"}.get(name)
 
 
+# What sources of certificate_cases.py name.
+HELPERS = "let part k (z : Complex.complex) = if k = 0 then z.re else z.im\n"
+
+
+def case_of(name):
+    """The case of a module's function; one of arrays is a function of x and the number of the pair of arrays."""
+    if name in ARRAYS:
+        family = ARRAYS[name]
+        choice = "let p = pairs[k] in let a = p.a + x * p.e in "
+        return Case(choice + family.source, [], 1, family.unit, family.bars, family.order)
+    return CASES.get(name)
+
+
+def shown(value):
+    return f"[{', '.join(map(shown, value))}]" if isinstance(value, list) else repr(value)
+
+
+def setting(name):
+    """What precedes the functions of a program."""
+    pairs = ", ".join(f"{{a = {shown(a)}, e = {shown(e)}}}" for a, e in ARRAYS[name].pairs) if name in ARRAYS else ""
+    return (HELPERS if name.startswith("Complex.") else "") + (f"let pairs = [{pairs}]\n" if pairs else "")
+
+
+def parameters(name, n):
+    case = case_of(name)
+    return " ".join([*"xyzw"[:n], *"km"[:case.fixed if case else 0]])
+
+
 def function(name, n):
-    names = " ".join("xyz"[:n])
-    return f"(fun {names} -> {called(name) or name + ' ' + names})"
+    case, names = case_of(name), parameters(name, n)
+    return f"(fun {names} -> {case.source if case else called(name) or name + ' ' + names})"
 
 
 def composed(name, orders, modes):
     """The derivative as source: modes are those of each order, the innermost first; arguments come in their order."""
-    text, n = function(name, len(orders)), len(orders)
+    n = len(orders)
+    text, names = function(name, n), parameters(name, n)
     for i, mode in zip([i for i, k in enumerate(orders) for _ in range(k)], modes):
-        operator = {"F": "deriv", "R": "grad"}[mode]
-        if n == 1:
-            text = f"(fun x -> {operator} {text} x)"
-        else:
-            names = " ".join("xyz"[:n])
-            text = f"(fun {names} -> {operator} (fun {'xyz'[i]} -> {text} {names}) {'xyz'[i]})"
+        operator, x = {"F": "deriv", "R": "grad"}[mode], "xyzw"[i]
+        text = f"(fun {names} -> {operator} (fun {x} -> {text} {names}) {x})" if names != "x" else f"(fun x -> {operator} {text} x)"
     return text
 
 
 def source(name, points, probes):
-    n = len(points[0])
-    out = []
-    for i in range(n):
-        shown = ", ".join("inf" if p[i] == math.inf else "-inf" if p[i] == -math.inf else repr(p[i]) for p in points)
-        out.append(f"let a{i} : float[] = [{shown}]\n")
+    n = len(probes[0][0])
+    out = [setting(name)]
+    for i in range(len(points[0])):
+        column = [p[i] if i < n else int(p[i]) for p in points]
+        shown = ", ".join("inf" if v == math.inf else "-inf" if v == -math.inf else repr(v) for v in column)
+        out.append(f"let a{i} : {'float' if i < n else 'int'}[] = [{shown}]\n")
+    arguments = " ".join(f"a{i}[k]" for i in range(len(points[0])))
+    kinds = "float -> " * n + "int -> " * (len(points[0]) - n)
     for k, (orders, modes) in enumerate(probes):
-        arguments = " ".join(f"a{i}[k]" for i in range(n))
-        out.append(f"let f{k} : {'float -> ' * n}float = {composed(name, orders, modes)}\n"
+        out.append(f"let f{k} : {kinds}float = {composed(name, orders, modes)}\n"
                    f'print $"{{[ f{k} {arguments} | k < {len(points)} ]}}"\n')
     return "".join(out)
 
@@ -112,7 +143,17 @@ def ulp(exact):
     return Fraction(math.ulp(float(min(abs(exact), LARGEST))))
 
 
-def judged(result, exact, scale, order):
+def unit_of(name, exact, scale, order):
+    case = case_of(name)
+    kind = case.unit if case else "ulp"
+    if order == 0 and kind in ("ulp", "modulus"):
+        return ulp(exact if kind == "ulp" else scale)
+    if isinstance(kind, float):
+        return Fraction(kind) * (scale + Fraction(1, 100))
+    return EPS * scale + LEAST
+
+
+def judged(name, result, exact, scale, order):
     """(kind, units): kind is 'error' with its size, 'nan', 'sign', 'infinite' (finite where it isn't, or the reverse), 'lost' (NaN for an
     infinity), or None."""
     if isinstance(exact, float):
@@ -125,12 +166,11 @@ def judged(result, exact, scale, order):
     if isinstance(scale, float):
         return None, None
     if math.isnan(result):
-        return "nan", None
+        return ("lost" if abs(exact) > LARGEST else "nan"), None
     if math.isinf(result):
         return "infinite", None
-    unit = ulp(exact) if order == 0 else EPS * scale + LEAST
-    units = float(min(abs(Fraction(result) - exact) / unit, LARGEST))
-    return ("sign" if result * exact < 0 and units > BARS[order] else "error"), units
+    units = float(min(abs(Fraction(result) - exact) / unit_of(name, exact, scale, order), LARGEST))
+    return ("sign" if (result < 0) != (exact < 0) and units > bar(name, order) else "error"), units
 
 
 class Worst:
@@ -148,6 +188,9 @@ class Worst:
 
 
 def bar(name, order):
+    case = case_of(name)
+    if case and order in case.bars:
+        return case.bars[order]
     return VALUE_BARS.get("pow" if POWER.match(name) else name, BARS[0]) if order == 0 else BARS[order]
 
 
@@ -162,12 +205,12 @@ def probes_of(n, highest):
 def certify(atled, options, name, entries, highest, show=False):
     points = [p for p, _ in entries]
     highest = min(highest, max(map(sum, entries[0][1])))
-    probes = list(probes_of(len(points[0]), highest))
+    probes = list(probes_of(len(next(iter(entries[0][1]))), highest))
     worst = [Worst() for _ in range(highest + 1)]
     for (orders, modes), results in zip(probes, measured(atled, options, name, points, probes), strict=True):
         order = sum(orders)
         for (point, exact), result in zip(entries, results, strict=True):
-            kind, units = judged(result, *exact[orders], order)
+            kind, units = judged(name, result, *exact[orders], order)
             worst[order].add(kind, units, point, modes)
             if show and kind and (kind != "error" or units > bar(name, order)):
                 print(f"{name} {point} {orders} {modes}: {kind} {units}, result {result!r}, exact {shown_exact(exact[orders][0])}")
@@ -199,12 +242,28 @@ def shown_name(name):
     return f"`{called(name)}`" if called(name) and name != "atan2" else f"`{name}`"
 
 
+def shown_wrong(worst):
+    return "; ".join(f"order {k}: {len(v)} {kind} ({shown_place(v[0][0])})" for k, w in enumerate(worst) for kind, v in w.wrong.items())
+
+
 def table(results):
     yield "| function | points | value, ulp | at | first | second | third | wrong entries |\n|---|---|---|---|---|---|---|---|\n"
     for name, (count, worst) in results.items():
-        wrong = "; ".join(f"order {k}: {len(v)} {kind} ({shown_place(v[0][0])})" for k, w in enumerate(worst) for kind, v in w.wrong.items())
         units = [shown_units(w.units) for w in worst] + [""] * (len(BARS) - len(worst))
-        yield f"| {shown_name(name)} | {count} | {units[0]} | {shown_place(worst[0].point)} | {units[1]} | {units[2]} | {units[3]} | {wrong} |\n"
+        yield f"| {shown_name(name)} | {count} | {units[0]} | {shown_place(worst[0].point)} | {units[1]} | {units[2]} | {units[3]} | {shown_wrong(worst)} |\n"
+
+
+def shown_unit(name):
+    unit = case_of(name).unit
+    return f"{unit:.0e}" if isinstance(unit, float) else unit
+
+
+def modules_table(results):
+    yield "| function | points | unit | value | at | first | second | wrong entries |\n|---|---|---|---|---|---|---|---|\n"
+    for name, (count, worst) in results.items():
+        units = [shown_units(w.units) for w in worst] + [""] * (3 - len(worst))
+        place = f"pair {int(worst[0].point[1]) + 1}" if name in ARRAYS and worst[0].point else shown_place(worst[0].point)
+        yield f"| {shown_name(name)} | {count} | {shown_unit(name)} | {units[0]} | {place} | {units[1]} | {units[2]} | {shown_wrong(worst)} |\n"
 
 
 def others():
@@ -240,11 +299,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--atled", required=True)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--show")
+    parser.add_argument("--show", metavar="PREFIX")
     arguments = parser.parse_args()
-    stored, problems = rows(), []
+    scalars, modules = map(rows, STORED)
+    stored, problems = scalars | modules, []
     if arguments.show:
-        certify(arguments.atled, ["--jit=off"], arguments.show, stored[arguments.show], 3, show=True)
+        for name in [n for n in stored if n.startswith(arguments.show)]:
+            worst = certify(arguments.atled, ["--jit=off"], name, stored[name], 3, show=True)
+            print(name, *[f"{w.units:.3g} at {w.point}" for w in worst], sep="; ")
         return
     jobs, options, highest = 2, ["--jit=off"] if arguments.check else ["--jit=always"], 2 if arguments.check else 3
     chosen = {name: thinned(e) if arguments.check else e for name, e in stored.items()}
@@ -256,7 +318,8 @@ def main():
         if arguments.check and f"| {shown_name(name)} |" not in page():
             problems.append(f"docs/certificate.md lacks {name}: ./dev certificate")
     if not arguments.check:
-        made = replaced(page(), "scalar functions", "".join(table(results)))
+        made = replaced(page(), "scalar functions", "".join(table({n: r for n, r in results.items() if n in scalars})))
+        made = replaced(made, "functions of modules", "".join(modules_table({n: r for n, r in results.items() if n in modules})))
         made = replaced(made, "other tools", "".join(others()))
         with open(PAGE, "w", encoding="utf-8") as f:
             f.write(made)
