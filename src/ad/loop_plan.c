@@ -57,54 +57,82 @@ static bool holds_loop(World *w, const Graph *g) {
 /* True if g computes floats whose last bit may differ between two runs. */
 static bool holds_rounded(World *w, Graph *g) { return ir_reaches(w, g, ir_rounds); }
 
-/* ---- Sums -------------------------------------------------------------------------------------------------------- */
-static bool adds_to(World *w, Graph *g, const Node *x, int p);
+/* ---- Sums and filled arrays -------------------------------------------------------------------------------------- */
+static bool is_updated(World *w, const Node *n, int k);
+static bool derives(World *w, Graph *g, const Node *x, int p);
 
-/* True if component k of the branch (-1: all of it) adds to parameter p of g in each arm, or is that. */
-static bool branch_adds_to(World *w, Graph *g, const Node *branch, int k, int p) {
+/* How many operands of g's nodes refer to more than x's lengths. */
+static int reads(World *w, Graph *g, const Node *x) {
+  int n = uses_count(graph_uses(w, g), x);
+  FOR_USES (use, graph_uses(w, g), x) n -= use->user->op == OP_LEN;
+  return n;
+}
+
+/* True if component k of the branch (-1: all of it) derives from parameter p of g in each arm. */
+static bool branch_derives(World *w, Graph *g, const Node *branch, int k, int p) {
   int at = -1;
   for (int i = 1; i < branch->nops; i++)
     if (fact_is_param(branch->ops[i], p)) at = i - 1;
-  if (at < 0 || branch->op != OP_SWITCH || uses_count(graph_uses(w, g), branch->ops[1 + at]) != 1) return false;
+  if (at < 0 || branch->op != OP_SWITCH || reads(w, g, branch->ops[1 + at]) != 1) return false;
   for (int a = 0; a < branch->ngraphs; a++) {
     Graph *arm = branch->graphs[a];
     if (k >= 0 && arm->result->op != OP_TUPLE) return false;
-    if (!adds_to(w, arm, k < 0 ? arm->result : arm->result->ops[k], at)) return false;
+    if (!derives(w, arm, k < 0 ? arm->result : arm->result->ops[k], at)) return false;
   }
   return true;
 }
 
-/* True if x is parameter p of g, ± terms, where nothing else reads p or a part of the sum. */
-static bool adds_to(World *w, Graph *g, const Node *x, int p) {
-  if (uses_count(graph_uses(w, g), x) != 1) return false;
+/* The same for component k of a branch or of a loop inside. */
+static bool component_derives(World *w, Graph *g, const Node *whole, int k, int p) {
+  if (whole->op != OP_LOOP) return branch_derives(w, g, whole, k, p);
+  return k < whole->loop->ncarried && is_updated(w, whole, k) &&
+         derives(w, g, whole->ops[k + loop_first(whole->loop)], p);
+}
+
+/* True if x is parameter p of g, ± terms, or with other entries, where nothing else reads p or what it becomes on the
+ * way to x. */
+static bool derives(World *w, Graph *g, const Node *x, int p) {
+  if (reads(w, g, x) != 1) return false;
   if (fact_is_param(x, p)) return true;
   switch (x->op) {
   case OP_FADD:
   case OP_IADD:
-  case OP_CADD: return adds_to(w, g, x->ops[0], p) || adds_to(w, g, x->ops[1], p);
+  case OP_CADD: return derives(w, g, x->ops[0], p) || derives(w, g, x->ops[1], p);
   case OP_ISUB:
-  case OP_FSUB: return adds_to(w, g, x->ops[0], p);
-  case OP_FMA: return adds_to(w, g, x->ops[2], p);
-  case OP_SWITCH: return branch_adds_to(w, g, x, -1, p);
-  case OP_GET: return branch_adds_to(w, g, x->ops[0], (int)x->attr.i, p);
+  case OP_FSUB:
+  case OP_UPDATE: return derives(w, g, x->ops[0], p);
+  case OP_FMA: return derives(w, g, x->ops[2], p);
+  case OP_SWITCH: return branch_derives(w, g, x, -1, p);
+  case OP_GET: return component_derives(w, g, x->ops[0], (int)x->attr.i, p);
   default: return false;
   }
+}
+
+/* True if carried value k of loop n derives from what it was in the iteration before, and nothing else reads it. */
+static bool is_updated(World *w, const Node *n, int k) {
+  Graph *body = n->graphs[0], *cond = n->loop->has_cond ? n->graphs[1] : NULL;
+  IrType *t = body->params[1 + k];
+  if (cond && reads(w, cond, ir_param(w, loop_cond_param(n->loop, k), t))) return false;
+  if (body->result->op == OP_SWITCH) return branch_derives(w, body, body->result, k, 1 + k);
+  return body->result->op == OP_TUPLE && derives(w, body, body->result->ops[k], 1 + k);
 }
 
 /* True if carried value k of loop n is a sum, s' = s ± x, that nothing else reads. Its cotangent is the same in every
  * iteration. */
 static bool is_sum(World *w, const Node *n, int k) {
-  Graph *body = n->graphs[0], *cond = n->loop->has_cond ? n->graphs[1] : NULL;
-  const Node *next = ir_get(w, body->result, k);
-  if (!ir_is_number(next->type)) return false;
-  if (cond && uses_count(graph_uses(w, cond), ir_param(w, loop_cond_param(n->loop, k), next->type))) return false;
-  if (body->result->op == OP_SWITCH) return branch_adds_to(w, body, body->result, k, 1 + k);
-  return body->result->op == OP_TUPLE && adds_to(w, body, next, 1 + k);
+  return ir_is_number(n->graphs[0]->params[1 + k]) && is_updated(w, n, k);
 }
 
-static bool carries_sums(World *w, const Node *n) {
+/* True if carried value k is an array of which iterations write entries, and read its lengths alone. The backward loop
+ * takes the cotangents of the entries out of that of the array: no iteration needs what another one has made. */
+static bool is_filled(World *w, const Node *n, int k) {
+  return ir_keeps_shape(n->loop, n->graphs[0], k) && is_updated(w, n, k);
+}
+
+/* True if no iteration reads what the one before it has made. */
+static bool carries_unread(World *w, const Node *n) {
   for (int k = 0; k < n->loop->ncarried; k++)
-    if (!is_sum(w, n, k)) return false;
+    if (!is_sum(w, n, k) && !is_filled(w, n, k)) return false;
   return true;
 }
 
@@ -145,7 +173,7 @@ static const char *rerun_hindrance(const Diff *r, const Node *n, const Fact *fac
   const LoopInfo *l = n->loop;
   const Graph *b = n->graphs[0];
   if (l->has_cond) return "taped: how often the loop runs isn't known beforehand";
-  if (!carries_sums(r->w, n)) return "taped: an iteration needs what the one before it has made";
+  if (!carries_unread(r->w, n)) return "taped: an iteration needs what the one before it has made";
   if (b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD | NODE_FORKS)) return "taped: the body calls functions";
   if (!r->rerun) return "taped: a loop around is run again already";
   for (int i = 1 + loop_slots(l); i < b->nparams; i++)

@@ -79,9 +79,10 @@ typedef struct BackLoop {
 
 static bool is_active(const BackLoop *b, int k) { return b->c->active[1 + k]; }
 
-/* An active carried value of a loop whose body is run again is a sum. */
+/* An active number that is carried by a loop whose body is run again is a sum. */
 static bool is_sum(const BackLoop *b, int k) {
-  return b->plan->strategy != TAPE && loop_part(b->l, k) == LOOP_CARRIED && is_active(b, k);
+  bool number = loop_part(b->l, k) == LOOP_CARRIED && ir_is_number(b->c->g->params[1 + k]);
+  return number && b->plan->strategy != TAPE && is_active(b, k);
 }
 
 /* The accumulator of input x, a capture. An array that the loop changes as well is copied by it, which pays for zeros;
