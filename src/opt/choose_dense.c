@@ -121,10 +121,11 @@ static Magnitude magnitude_of(const Node *x, int depth) {
 }
 static Magnitude magnitude(const Node *x) { return magnitude_of(x, 0); }
 
-/* Where entries are added: the dimensions, and the numbers of iterations around it. */
+/* Where entries are added: the dimensions, the numbers of iterations around it, and how many entries an iteration of
+ * the innermost loop changes. */
 typedef struct Adding {
   Node **dims, *trips[LIMIT_BAG_LOOPS];
-  int rank, ntrips;
+  int rank, ntrips, each;
 } Adding;
 
 static bool find_adding(World *w, Node *x, Adding *out, int depth);
@@ -182,7 +183,7 @@ static Node *trips_outside(const View *v, Node *x) {
 /* What was found in the loop's body, in terms of the graph around; false: the dimensions aren't known there. */
 static bool seen_outside(const View *v, Adding *out) {
   Adding in = *out;
-  *out = (Adding){NEW_ARRAY(v->w->arena, Node *, in.rank), {v->n}, in.rank, 1};
+  *out = (Adding){NEW_ARRAY(v->w->arena, Node *, in.rank), {v->n}, in.rank, 1, in.each};
   for (int i = 0; i < in.rank; i++)
     if (!(out->dims[i] = loop_invariant(v->facts, in.dims[i]))) return false;
   if (in.ntrips > LIMIT_BAG_LOOPS - out->ntrips) limit_reached(v->w->arena, AT_BAG_LOOPS);
@@ -207,7 +208,7 @@ static bool find_reading(const View *v, int k, Adding *out) {
   FOR_USES (use, graph_uses(v->w, v->body), ir_param(v->w, 1 + k, t)) {
     const Node *x = use->user;
     bool reads = x->op == OP_BAG_GET && x->type->kind == T_FLOAT;
-    if (reads) *out = (Adding){x->ops + 1, {NULL}, ir_rank(t), 0};
+    if (reads) *out = (Adding){x->ops + 1, {NULL}, ir_rank(t), 0, 1};
     if (x->op == OP_LOOP) {
       View in = view_of(v->w, x, x->ops, x->graphs[0]);
       int j = use->operand - loop_first(in.l);
@@ -262,8 +263,11 @@ static bool find_adding(World *w, Node *x, Adding *out, int depth) {
   case OP_TAKE: {
     IrType *t = whole->ops[0]->type;
     if (t->kind != T_BAG || (x != whole && x->attr.i != 0)) return false;
-    if (find_adding(w, whole->ops[0], out, depth + 1)) return true;
-    *out = (Adding){whole->ops + 1, {NULL}, ir_rank(t), 0};
+    if (find_adding(w, whole->ops[0], out, depth + 1)) {
+      out->each += !out->ntrips && out->each < LIMIT_SMALL_SIZE;
+      return true;
+    }
+    *out = (Adding){whole->ops + 1, {NULL}, ir_rank(t), 0, 1};
     if (whole->op == OP_ACC_AT) add_row(w, whole, out);
     return true;
   }
@@ -305,18 +309,27 @@ static bool trips_cover_entries(const Adding *a, int share) {
   return true;
 }
 
+/* How many entries of slot k, to which the loop adds like this, may come to an iteration. */
+static int share_of(const View *v, int k, const Adding *a) {
+  return a->each * (opt_is_empty(v->ops[k]) ? LIMIT_SPARSE : 1);
+}
+
+static bool is_bag_of_numbers(const Node *x) {
+  return x->type->kind == T_BAG && ir_is_plain(ir_base(x->type)) && x->op != OP_TO_BAG;
+}
+
 /* Does anything but its own steps keep slot k from being an array? Its dimensions if not. `idle`: only if the loop
  * runs. */
 static Node **fillable(const View *v, int k, bool *idle) {
   IrType *t = v->ops[k]->type;
-  if (t->kind != T_BAG || !ir_is_plain(ir_base(t)) || v->ops[k]->op == OP_TO_BAG) return NULL;
+  if (!is_bag_of_numbers(v->ops[k])) return NULL;
   if (!v->n) ir_remark(v->w, "dense", v->site, "not dense: how often the loop runs isn't known beforehand");
   if (!v->n) return NULL;
   Node *next = ir_get(v->w, v->body->result, k);
   if (!fact_depends(v->w, next, ir_param(v->w, 1 + k, t))) return NULL;
   Adding a;
   bool found = find_in_loop(v, k, &a, 0);
-  if (found && trips_cover_entries(&a, opt_is_empty(v->ops[k]) ? LIMIT_SPARSE : 1)) return a.dims;
+  if (found && trips_cover_entries(&a, share_of(v, k, &a))) return a.dims;
   ir_remark(v->w, "dense", v->site,
             found ? "not dense: the loop makes fewer iterations than the accumulator has entries"
                   : "not dense: the size of the accumulator isn't known before the loop");
@@ -386,6 +399,48 @@ static Node *start_filled(World *w, const Node *n, Node **ops, Graph *body, Node
       e->ops[k] = ir_to_bag(w, ir_bag(w, OP_FILL, ir_dense_type(w, t), e->ops[k], dims[k], ir_rank(t), NULL));
   }
   return edit_value(e);
+}
+
+/* ---- Sizes that the loop's trip count says nothing of ------------------------------------------------------------ */
+/* Is x computed before loop n in any case, or with few operations that can't fail? */
+static bool is_at_hand(const View *v, const Node *x, int depth) {
+  if (!(x->flags & (NODE_FAILS | NODE_COSTLY | NODE_CALLS))) return true;
+  for (int k = -loop_first(v->l); k < loop_inputs(v->l); k++)
+    if (v->ops[k] == x) return true;
+  if (!(op_flags[x->op] & OPF_S) || op_flags[x->op] & OPF_F || depth > LIMIT_DIFFERENCES) return false;
+  for (int k = 0; k < x->nops; k++)
+    if (!is_at_hand(v, x->ops[k], depth + 1)) return false;
+  return true;
+}
+
+/* The product of these numbers, each at most `most`, without the checks that they wait for; NULL if one isn't at hand.
+ * Where it wraps, another choice is made, which is right, too. */
+static Node *product(const View *v, Node **xs, int n, int64_t most) {
+  Node *all = ir_int(v->w, 1);
+  for (int i = 0; i < n; i++) {
+    Node *x = fact_unchecked(xs[i]);
+    if (!is_at_hand(v, x, 0)) return NULL;
+    all = ir_op2(v->w, OP_IMUL, all, ir_op2(v->w, OP_IMIN, x, ir_int(v->w, most)));
+  }
+  return all;
+}
+
+Node **opt_dims_if_few(World *w, const Node *n, Node **ops, Graph *body, int k, Node **few) {
+  View v = view_of(w, n, ops, body);
+  Adding a;
+  if (!v.n || k >= v.slots || !is_bag_of_numbers(v.ops[k])) return NULL;
+  Node *next = ir_get(w, body->result, k);
+  if (!fact_depends(w, next, ir_param(w, 1 + k, next->type)) || !find_in_loop(&v, k, &a, 0)) return NULL;
+  if (a.rank == 1 && a.ntrips == 1 && magnitude(a.dims[0]).of == magnitude(a.trips[0]).of) return NULL;
+  Node *entries = product(&v, a.dims, a.rank, LIMIT_ELEMENTS),
+       *trips = product(&v, a.trips, a.ntrips, LIMIT_COUNTED_TRIPS);
+  if (!entries || !trips || trips->op == OP_INT || entries->op == OP_INT) return NULL;
+  *few = ir_op2(w, OP_ILE, ir_op2(w, OP_IDIV, entries, ir_int(w, share_of(&v, k, &a))), trips);
+  return a.dims;
+}
+
+Node *opt_start_filled(World *w, const Node *n, Node **ops, Graph *body, Node ***dims) {
+  return start_filled(w, n, ops, body, dims);
 }
 
 static Node *filled_start(World *w, Uses *uses, const Node *n, Node **ops, Graph **graphs) {

@@ -58,6 +58,11 @@ Node *opt_stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs);
 static inline bool opt_is_empty(const Node *bag) {
   return bag->op == OP_ZERO || (bag->op == OP_TO_BAG && bag->ops[0]->op == OP_ZEROS);
 }
+/* Slot k of loop n over these operands and this body, an accumulator of numbers: its dimensions, and whether these are
+ * few for the number of iterations, *few, in terms of the graph around; NULL if that isn't seen. (choose_dense.c) */
+Node **opt_dims_if_few(World *w, const Node *n, Node **ops, Graph *body, int k, Node **few);
+/* The loop, where the accumulators with dimensions in `dims`, by input, start as arrays. (choose_dense.c) */
+Node *opt_start_filled(World *w, const Node *n, Node **ops, Graph *body, Node ***dims);
 /* g, without what is in it, where accumulators that end filled begin filled (early_dense.c) */
 Graph *opt_early_dense(World *w, Graph *g, bool *changed);
 /* The array or parameter that a bag was before something was added to it, with the same dimensions; NULL: it is
