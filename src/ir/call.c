@@ -140,11 +140,18 @@ bool ir_is_known_function(const Node *n) {
   return known;
 }
 
+static bool is_known_int(const Node *x) {
+  bool found = x->op == OP_INT;
+  for (int i = 0; i < x->nops && x->op == OP_TUPLE; i++) found |= x->ops[i]->op == OP_INT;
+  return found;
+}
+
+/* Among arguments, or the parts of one. */
 static bool has_known_int(Node **args, int n) {
   bool found = false;
   for (int i = 0; i < n; i++) {
     if (args[i]->type->kind == T_TOKEN) return false;
-    found |= args[i]->op == OP_INT;
+    found |= is_known_int(args[i]);
   }
   return found;
 }

@@ -232,6 +232,11 @@ static bool find_sides(World *w, Node *low, Node *high, int own, Bound *out) {
   out->start = a.rest;
   out->end = b.rest;
   out->down = a.by == 0;
+  if (out->exact && a.by == -1 && b.by == 0) { /* n - i <> end: end + i <> n */
+    out->start = b.rest;
+    out->end = a.rest;
+    return true;
+  }
   return (a.by == 1 && b.by == 0) || (a.by == 0 && b.by == -1 && !out->exact);
 }
 
@@ -256,6 +261,14 @@ static Node *count_of(World *w, const Bound *b, Node *start, Node *end) {
   return ir_op3(w, OP_SELECT, ir_op2(w, OP_IEQ, last, extreme), ir_int(w, INT64_MAX), n);
 }
 
+/* start + i <> end: as often as it takes to get there. Counting from beyond it goes round all ints, which NULL says; of
+ * recursion, which ends before that, INT64_MAX does. */
+static Node *count_to(World *w, Node *start, Node *end, bool recursion) {
+  Node *n = ir_count_between(w, start, end, false);
+  if (ir_is_natural(end) && start->op == OP_INT && start->attr.i <= 0) return n;
+  return recursion ? ir_op3(w, OP_SELECT, ir_op2(w, OP_ILT, end, start), ir_int(w, INT64_MAX), n) : NULL;
+}
+
 Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   Bound b;
   int own = 1 + l->ncarried, before = loop_captures(l);
@@ -270,8 +283,8 @@ Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   for (int k = own; k < cond->nparams; k++) outer[k] = ops[before + k - own];
   Node *end = b.end ? ir_substitute(w, b.end, outer, cond->nparams, 0) : ir_int(w, 0);
   Node *start = b.start ? ir_substitute(w, b.start, outer, cond->nparams, 0) : ir_int(w, 0);
-  if (b.exact && !(ir_is_natural(end) && start->op == OP_INT && start->attr.i <= 0)) return NULL;
-  Node *n = count_of(w, &b, start, end);
+  Node *n = b.exact ? count_to(w, start, end, depth) : count_of(w, &b, start, end);
+  if (!n) return NULL;
   /* of an array that exists: not too many */
   if (depth && n->op != OP_LEN) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site);
   return n;
