@@ -13,10 +13,12 @@
 
 enum { GUESSED_TRIPS = 16, GUESSED_CALL = 256, LIBRARY_CALL = 16, DEEPEST = 12 };
 
-/* What a parameter stands for: x, or what is `rows` levels inside the array x. NULL: not known. */
+/* What a parameter stands for: x, or what is `rows` levels inside the array x. NULL: not known, but for the length of an
+ * array that is made inside. */
 typedef struct Outside {
   Node *x;
   int rows;
+  Node *length;
 } Outside;
 
 typedef struct Estimate {
@@ -38,20 +40,21 @@ Node *work_node(World *w, Work a) {
 static void add(World *w, Work *to, Work a) {
   to->fixed += a.fixed;
   to->in_turn |= a.in_turn;
+  to->guessed |= a.guessed;
   if (a.varying) to->varying = to->varying ? ir_op2(w, OP_FADD, to->varying, a.varying) : a.varying;
 }
 
 static Work times(World *w, Work a, Work by) {
-  bool in_turn = a.in_turn || by.in_turn;
-  if (!a.varying && !by.varying) return (Work){a.fixed * by.fixed, NULL, in_turn};
+  bool in_turn = a.in_turn || by.in_turn, guessed = a.guessed || by.guessed;
+  if (!a.varying && !by.varying) return (Work){a.fixed * by.fixed, NULL, in_turn, guessed};
   if (!a.varying && a.fixed == 0) return a;
-  return (Work){0, ir_op2(w, OP_FMUL, work_node(w, a), work_node(w, by)), in_turn};
+  return (Work){0, ir_op2(w, OP_FMUL, work_node(w, a), work_node(w, by)), in_turn, guessed};
 }
 
 static Work greater(World *w, Work a, Work b) {
-  bool in_turn = a.in_turn || b.in_turn;
-  if (!a.varying && !b.varying) return (Work){a.fixed > b.fixed ? a.fixed : b.fixed, NULL, in_turn};
-  return (Work){0, ir_op2(w, OP_FMAX, work_node(w, a), work_node(w, b)), in_turn};
+  bool in_turn = a.in_turn || b.in_turn, guessed = a.guessed || b.guessed;
+  if (!a.varying && !b.varying) return (Work){a.fixed > b.fixed ? a.fixed : b.fixed, NULL, in_turn, guessed};
+  return (Work){0, ir_op2(w, OP_FMAX, work_node(w, a), work_node(w, b)), in_turn, guessed};
 }
 
 /* ---- Numbers outside --------------------------------------------------------------------------------------------- */
@@ -68,7 +71,7 @@ static Outside outside(const Estimate *e, const Node *x) {
   Outside o = {0};
   switch (x->op) {
   case OP_PARAM: return e->params[x->attr.i];
-  case OP_GLOBAL: return (Outside){(Node *)(uintptr_t)x, 0};
+  case OP_GLOBAL: return (Outside){.x = (Node *)(uintptr_t)x};
   case OP_AFTER: return outside(e, x->ops[0]);
   case OP_GET: return part_outside(e, x);
   case OP_INDEX:
@@ -100,7 +103,7 @@ static Node *length_outside(const Estimate *e, const Node *x, int dim, int depth
 /* The length of result k of a loop, which is an array. */
 static Node *length_of_result(const Estimate *e, const Node *loop, int k, int dim, int depth) {
   const LoopInfo *l = loop->loop;
-  if (k < l->ncarried) return NULL;
+  if (k < l->ncarried && !ir_keeps_shape(l, loop->graphs[0], k)) return NULL;
   if (k < loop_slots(l)) return length_outside(e, loop->ops[loop_first(l) + k], dim, depth + 1);
   return dim || l->has_cond ? NULL : number_outside(e, loop->ops[0], depth + 1);
 }
@@ -112,6 +115,7 @@ static Node *length_outside(const Estimate *e, const Node *x, int dim, int depth
   if (x->op == OP_ZEROS) return number_outside(e, x->ops[dim], depth + 1);
   if (x->op == OP_GET && x->ops[0]->op == OP_LOOP) return length_of_result(e, x->ops[0], (int)x->attr.i, dim, depth);
   Outside o = outside(e, x);
+  if (o.length) return o.rows || dim ? NULL : o.length;
   return o.x && o.x->type->kind == T_ARRAY ? ir_op1(e->w, OP_FLOAT_OF_INT, ir_len(e->w, o.x, o.rows + dim)) : NULL;
 }
 
@@ -132,16 +136,18 @@ static Node *number_outside(const Estimate *e, const Node *x, int depth) {
 
 /* As number_outside gives them, ints stand in Outside.x as floats. */
 static Outside argument(const Estimate *e, const Node *x) {
-  if (x->type->kind != T_INT) return outside(e, x);
-  return (Outside){number_outside(e, x, 0), 0};
+  if (x->type->kind == T_INT) return (Outside){.x = number_outside(e, x, 0)};
+  Outside o = outside(e, x);
+  if (x->type->kind == T_ARRAY && !o.x && !o.length) o.length = length_outside(e, x, 0, 0);
+  return o;
 }
 
 /* ---- Loops and calls --------------------------------------------------------------------------------------------- */
 static Work trips_of(const Estimate *e, const Node *loop) {
   Node *n = loop->loop->has_cond ? NULL : number_outside(e, loop->ops[0], 0);
-  if (!n) return (Work){GUESSED_TRIPS, NULL, false};
-  if (n->op == OP_FLOAT) return (Work){n->attr.f > 0 ? n->attr.f : 0, NULL, false};
-  return (Work){0, ir_op2(e->w, OP_FMAX, n, ir_float(e->w, 0)), false};
+  if (!n) return (Work){.fixed = GUESSED_TRIPS, .guessed = !loop->loop->has_cond};
+  if (n->op == OP_FLOAT) return (Work){.fixed = n->attr.f > 0 ? n->attr.f : 0};
+  return (Work){.varying = ir_op2(e->w, OP_FMAX, n, ir_float(e->w, 0))};
 }
 
 static Work work_of_loop(Estimate e, const Node *n) {
@@ -171,7 +177,7 @@ static Work work_of_branch(Estimate e, const Node *n) {
 static Work work_of_call(Estimate e, const Node *n) {
   const Func *f = n->op == OP_CALL ? n->attr.func : NULL;
   bool in_turn = f && f->foreign.library && !library_of_all_threads(f->foreign.library);
-  if (!f || !f->graph || f->recursive) return (Work){GUESSED_CALL, NULL, in_turn};
+  if (!f || !f->graph || f->recursive) return (Work){.fixed = GUESSED_CALL, .in_turn = in_turn};
   Outside *params = NEW_ARRAY(e.w->temp, Outside, n->nops + 1);
   for (int k = 0; k < n->nops; k++) params[k] = argument(&e, n->ops[k]);
   return work_of((Estimate){e.w, params, e.depth + 1, e.left}, f->graph);
@@ -183,11 +189,11 @@ static Work work_of_operation(const Node *n) {
       n->op == OP_GET)
     return (Work){0};
   bool quick = op_flags[n->op] & (OPF_Q | OPF_B) || n->op == OP_INDEX || n->op == OP_UPDATE || n->op == OP_CADD;
-  return (Work){quick ? 1 : LIBRARY_CALL, NULL, false};
+  return (Work){.fixed = quick ? 1 : LIBRARY_CALL};
 }
 
 static Work work_of_node(Estimate e, const Node *n) {
-  if (e.depth > DEEPEST) return (Work){1, NULL, false};
+  if (e.depth > DEEPEST) return (Work){.fixed = 1, .guessed = true};
   switch (ir_shape(n)) {
   case IR_STRAIGHT: return work_of_operation(n);
   case IR_BRANCH: return work_of_branch(e, n);
@@ -201,7 +207,8 @@ static Work work_of(Estimate e, Graph *g) {
   Node **nodes;
   int n = ir_order(e.w->temp, g, &nodes);
   Work all = {0};
-  if (*e.left < n && limit_reached(e.w->arena, AT_ESTIMATED_NODES)) return (Work){GUESSED_CALL, NULL, false};
+  if (*e.left < n && limit_reached(e.w->arena, AT_ESTIMATED_NODES))
+    return (Work){.fixed = GUESSED_CALL, .guessed = true};
   *e.left -= n;
   for (int i = 0; i < n; i++) add(e.w, &all, work_of_node(e, nodes[i]));
   return all;

@@ -10,6 +10,7 @@ typedef struct Work {
   double fixed;
   Node *varying;
   bool in_turn; /* something in it is called by one thread at a time */
+  bool guessed; /* it may be more: a number of iterations isn't known, or not all was looked at */
 } Work;
 /* Of an iteration of this counted loop, with its operands without the trip count. Trip counts of loops inside are those
  * that the operands tell; others are guessed. */

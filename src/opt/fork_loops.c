@@ -10,7 +10,9 @@
  *                 (fun (from, count) -> loop i < count from -0.0: s += f (from + i))
  *   else loop i < n from s: s += f i
  *
- * Of nested loops it is the outermost that may be split: loops inside of it are left as they are. The number of blocks
+ * Of nested loops it is the outermost that may be split: loops inside of it are left as they are. So are those in a loop
+ * that adds up in order, `s += x`, where an iteration of it is too little work, so that it may run several iterations
+ * at once; if only sizes tell, there are two such loops. The number of blocks
  * depends on sizes alone, never on the number of threads, and so do the digits of what is added up.
  *
  * An accumulator that is an array has to be made and added for each block. So there are so few blocks that each has
@@ -272,16 +274,51 @@ static Node *keep(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Gra
   return rewrite_node(p->splits, n, ops, made);
 }
 
+/* ---- Loops that add up in order ---------------------------------------------------------------------------------- */
+/* Is carried value k of the loop a sum in order, s' = s + x, that nothing else reads? */
+static bool is_sum_in_order(World *w, const Node *loop, int k) {
+  Graph *body = loop->graphs[0];
+  Node *next = ir_get(w, body->result, k), *sum = ir_param(w, 1 + k, next->type);
+  const NodeUse *use = uses_only(graph_uses(w, body), sum);
+  bool adds = next->op == OP_FADD || (next->op == OP_FSUB && next->ops[0] == sum) || next->op == OP_FMA;
+  return adds && use && use->user == next && use->operand >= (next->op == OP_FMA ? 2 : 0) &&
+         uses_count(graph_uses(w, body), next) == 1;
+}
+
+static bool adds_in_order(World *w, const Node *loop) {
+  if (loop->loop->has_cond || loop->graphs[0]->result->op != OP_TUPLE) return false;
+  for (int k = 0; k < loop->loop->ncarried; k++)
+    if (!is_sum_in_order(w, loop, k)) return false;
+  return loop->loop->ncarried > 0;
+}
+
+/* What becomes of a loop that adds up in order, whose body with loops that may be split is `split`: NULL: that. */
+static Node *unsplit_inside(const Passes *p, Rewriter *r, Node *n, Node **ops, Graph *split) {
+  World *w = p->w;
+  Graph *whole = rewriter_run(p->keeps, n->graphs[0]);
+  if (whole == split) return NULL;
+  Work one = work_of_iteration(w, n, ops + 1);
+  if (one.guessed) return NULL;
+  if (!one.varying) return one.fixed < 2 * LIMIT_BLOCK_WORK ? rewrite_node(r, n, ops, &whole) : NULL;
+  if (whole->size > LIMIT_DOUBLED_SUM && limit_reached(w->arena, AT_DOUBLED_SUM)) return NULL;
+  BranchBuilder *b = branch_open(w, ir_op2(w, OP_FLE, ir_float(w, 2 * LIMIT_BLOCK_WORK), work_node(w, one)));
+  Node **in = NEW_ARRAY(w->temp, Node *, n->nops + 1);
+  for (int k = 0; k < n->nops; k++) in[k] = in_arms(w, b, ops[k]);
+  branch_arm(b, rewrite_node(r, n, in, &whole), NULL);
+  branch_arm(b, rewrite_node(r, n, in, &split), NULL);
+  return branch_close(b);
+}
+
 static void *begin_graph(void *user, Graph *g) {
   (void)user;
   return g;
 }
 
 static Node *split(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
-  (void)graphs;
   const Passes *p = user;
   World *w = p->w;
-  if (n->op != OP_LOOP || !opt_is_splittable(w, n)) return NULL;
+  if (n->op != OP_LOOP) return NULL;
+  if (!opt_is_splittable(w, n)) return adds_in_order(w, n) ? unsplit_inside(p, r, n, ops, graphs[0]) : NULL;
   bool few = ops[0]->op == OP_INT && ops[0]->attr.i < LIMIT_FEW_ITERATIONS;
   if (few && limit_reached(w->arena, AT_FEW_ITERATIONS)) return NULL;
   Work one = work_of_iteration(w, n, ops + 1);
