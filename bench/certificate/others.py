@@ -61,7 +61,7 @@ def torch_functions():
     return f"PyTorch {torch.__version__}", names, measure, "R"
 
 
-def one(f, entries, measure, modes):
+def one(name, f, entries, measure, modes):
     """For each order the largest error with its place, and the wrong entries."""
     points = [p for p, _ in entries]
     worst = [certificate.Worst() for _ in range(ORDERS + 1)]
@@ -69,7 +69,7 @@ def one(f, entries, measure, modes):
         if set(word) <= set(modes):
             results = measure(f, points, orders, word)
             for (point, exact), result in zip(entries, results, strict=True):
-                kind, units = certificate.judged(result, *exact[orders], sum(orders))
+                kind, units = certificate.judged(name, result, *exact[orders], sum(orders))
                 worst[sum(orders)].add(kind, units, point, word)
     return worst
 
@@ -80,7 +80,7 @@ def shown(w):
 
 
 def main():
-    stored = certificate.rows()
+    stored = certificate.rows(certificate.STORED[0])
     print("# SPDX-License-Identifier: MIT")
     print("# Made by others.py: not to be edited. Tool | function | for orders 0, 1, 2: largest error at a point | wrong entries")
     for made in (jax_functions, torch_functions):
@@ -91,7 +91,7 @@ def main():
             continue
         for name, entries in stored.items():
             if name in names:
-                print(tool, name, *map(shown, one(names[name], entries, measure, modes)), sep=" | ", flush=True)
+                print(tool, name, *map(shown, one(name, names[name], entries, measure, modes)), sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

@@ -164,3 +164,44 @@ ARRAYS = {
     "Fft.real": Family("let v = Fft.real a in v.re[1] + 2.0 * v.im[1] - v.re[0]", WAVES),
     "Fft.convolve": Family("let v = Fft.convolve a (reverse a) in v[1] + v[length a]", [*WAVES, wave(40)]),
 }
+
+# ---- Counts ---------------------------------------------------------------------------------------------------------------------
+# What calls a function, as a function of p near 1: `tick`, the identity, is called once by each evaluation of the function.
+STEPS = "[ 0.01 * float i | i < 101 ]"
+BANANA = "(fun v -> (p - tick v[0]) ^ 2 + 100.0 * (v[1] - v[0] ^ 2) ^ 2) [-1.2, 1.0]"
+BOWL = "(fun v -> (tick v[0] - p) ^ 2 + 4.0 * (v[1] - 1.0) ^ 2) [3.0, -2.0]"
+RESIDUALS = "(fun v -> [p - tick v[0], 10.0 * (v[1] - v[0] ^ 2)]) [-1.2, 1.0]"
+NORMAL = "(fun v -> -0.5 * (tick v[0] ^ 2 + v[1] ^ 2 / p)) [0.5, 0.5] (Random.key 1)"
+DRAWS = "{Mcmc.defaults with draws = 100, warmup = 100}"
+FIT = ("Fit.map Optim.defaults (Fit.model (Fit.record (fun mean -> {mean}) |> Fit.add "
+       "(Fit.parameter \"mean\" {transform = Fit.real, prior = (Stats.normal 0.0 10.0).log_density, start = 0.0})) "
+       "(fun q -> sum [ (Stats.normal (tick q.mean) p).log_density y | y in [1.0, 2.5, 3.0] ]))")
+COUNTED = {
+    "`Ode.euler`, 100 steps": f"(Ode.euler (fun _ y -> -p * tick y) 1.0 {STEPS})[100]",
+    "`Ode.rk4`, 100 steps": f"(Ode.rk4 (fun _ y -> -p * tick y) 1.0 {STEPS})[100]",
+    "`Ode.leapfrog`, 100 steps": f"fst (Ode.leapfrog (fun _ x -> -p * tick x) (1.0, 0.0) {STEPS})[100]",
+    "`Ode.dopri5`, an oscillator": "fst (Ode.dopri5 Ode.defaults (fun _ (x, v) -> (v, -p * tick x)) (1.0, 0.0) [0.0, 10.0]).ys[1]",
+    "`Ode.adjoint`, the same": "fst (Ode.adjoint Ode.defaults (fun _ (x, v) -> (v, -p * tick x)) (1.0, 0.0) [0.0, 10.0]).ys[1]",
+    "`Ode.rosenbrock`, stiff": "(Ode.rosenbrock Ode.defaults (fun t y -> -1000.0 * (tick y - p * cos t)) 0.0 [0.0, 1.0]).ys[1]",
+    "`Ode.until`, a ball that falls": "(Ode.until Ode.defaults (fun _ (x, _) -> x) (fun _ (x, v) -> (v, -9.81 * p + 0.0 * tick x)) (20.0, 0.0) 0.0 10.0).t",
+    "`Quad.integrate`, smooth": "(Quad.integrate Quad.defaults (fun x -> exp (-p * tick x * x)) 0.0 1.0).value",
+    "`Quad.integrate`, infinite": "(Quad.integrate Quad.defaults (fun x -> exp (-p * tick x * x)) 0.0 inf).value",
+    "`Optim.gd`, a bowl": f"(Optim.gd {{Optim.defaults with rate = 0.1}} {BOWL}).x[0]",
+    "`Optim.momentum`, the same": f"(Optim.momentum {{Optim.defaults with rate = 0.02}} {BOWL}).x[0]",
+    "`Optim.adam`, the same": f"(Optim.adam {{Optim.defaults with rate = 0.1}} {BOWL}).x[0]",
+    "`Optim.lbfgs`, Rosenbrock's valley": f"(Optim.lbfgs Optim.defaults {BANANA}).x[0]",
+    "`Optim.newton`, the same": f"(Optim.newton Optim.defaults {BANANA}).x[0]",
+    "`Optim.nelder_mead`, the same": f"(Optim.nelder_mead Optim.defaults {BANANA}).x[0]",
+    "`Optim.projected`, the same": f"(Optim.projected Optim.defaults (Optim.box [-2.0, -2.0] [2.0, 2.0]) {BANANA}).x[0]",
+    "`Optim.levenberg_marquardt`, the same": f"(Optim.levenberg_marquardt Optim.defaults {RESIDUALS}).x[0]",
+    "`Optim.argmin`, the same": f"(Optim.argmin {BANANA})[0]",
+    "`Optim.root`, x² = p": "Optim.root (fun v -> tick v * v - p) 2.0",
+    "`Optim.find_root`, the same": "Optim.find_root (fun v -> tick v * v - p) 0.0 3.0",
+    "`Optim.bisect`, the same": "Optim.bisect (fun v -> tick v * v - p) 0.0 3.0",
+    "`Optim.fixed_point`, x = cos p x": "Optim.fixed_point (fun v -> cos (p * tick v)) 0.5",
+    "`Optim.minimize_scalar`": "Optim.minimize_scalar (fun v -> cosh (tick v - p)) (-4.0) 4.0",
+    "`Fit.map`, a mean": f"({FIT}).values.mean",
+    "`Mcmc.walk`, 200 draws": f"(Mcmc.walk {DRAWS} {NORMAL}).acceptance",
+    "`Mcmc.hmc`, the same": f"(Mcmc.hmc {DRAWS} {NORMAL}).acceptance",
+    "`Mcmc.nuts`, the same": f"(Mcmc.nuts {DRAWS} {NORMAL}).acceptance",
+}
