@@ -10,9 +10,9 @@
  *                 (fun (from, count) -> loop i < count from -0.0: s += f (from + i))
  *   else loop i < n from s: s += f i
  *
- * Of nested loops it is the outermost that may be split: loops inside of it are left as they are. So are those in a loop
- * that adds up in order, `s += x`, where an iteration of it is too little work, so that it may run several iterations
- * at once; if only sizes tell, there are two such loops. The number of blocks
+ * Of nested loops it is the outermost that may be split: loops inside of it are left as they are. So are those in a
+ * loop that adds up in order, `s += x`, where an iteration of it is too little work, so that it may run several
+ * iterations at once; if only sizes tell, there are two such loops. The number of blocks
  * depends on sizes alone, never on the number of threads, and so do the digits of what is added up.
  *
  * An accumulator that is an array has to be made and added for each block. So there are so few blocks that each has
