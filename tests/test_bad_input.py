@@ -194,7 +194,7 @@ def check_command_line(exe):
     """Unknown options, and a system without assembler and linker."""
     problems = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        write(folder, "fib.atl", "let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 27)\nprint (fib 26)\n")
+        write(folder, "fib.atl", "let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib (27 + length args))\nprint (fib (26 + length args))\n")
         for options in (["--fast"], ["--jit=sometimes", "fib.atl"], ["-x", "fib.atl"], ["ir", "--stage=none", "fib.atl"], ["test"], ["check"]):
             status, out, err, _, _ = run([exe, *options], folder)
             if status != 2 or "usage: atled" not in err or out:

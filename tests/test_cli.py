@@ -209,7 +209,7 @@ class CommandLine(unittest.TestCase):
     def test_times_of_fragments(self):
         """In mode auto what is hot comes to run as machine code, at the latest when it is in the cache."""
         folder = os.path.join(TMP.name, "fragments")
-        program = script("let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 31)\n", "fragments.atl")
+        program = script("let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib (31 + length args))\n", "fragments.atl")
         for _ in range(20):
             out, table = self.times(program, ATLED_CACHE=folder)
             self.assertEqual(out, "1346269\n")
