@@ -17,6 +17,7 @@
 #include "ad/ad_internal.h"
 #include "facts/ir_loop_facts.h"
 #include "facts/uses.h"
+#include "ir/world.h"
 #include <string.h>
 
 /* ---- Activity of the body ---------------------------------------------------------------------------------------- */
@@ -209,6 +210,59 @@ static Known *known_in_body(World *w, const Node *n, Fact *facts, const Fact *ou
   return known;
 }
 
+/* ---- Tapes of what is loaded ------------------------------------------------------------------------------------- */
+/* True if x is a number that the body loads at an exact index from an array that the backward pass may not read. */
+static bool is_load_to_tape(World *w, const Combined *c, const Known *known, const Node *x) {
+  if (x->op != OP_INDEX || !ir_is_number(x->type) || (int)x->nparams > c->p) return false;
+  if (x->ops[0]->op != OP_PARAM || known[x->ops[0]->attr.i] >= KNOWN_VALUE) return false;
+  for (int k = 1; k < x->nops; k++)
+    if (!ir_is_exact(w, c->g, x->ops[k])) return false;
+  return true;
+}
+
+/* True if `late`, the second stage of c, reads no more of the body's parameters than is known. */
+static bool reads_what_is_known(World *w, const Combined *c, Graph *late, const Known *known) {
+  for (int q = 0; q < c->p; q++) {
+    Node *x = ir_param(w, q, late->params[q]);
+    if (known[q] < KNOWN_VALUE && reads(w, late, x)) return false;
+    if (known[q] < KNOWN_SHAPE && uses_count(graph_uses(w, late), x)) return false;
+  }
+  return true;
+}
+
+/* Splits the backward pass so that the tape holds only numbers which the body loads, and all else is computed again.
+ * False if something else is needed of what an earlier iteration has made, or of what is overwritten. */
+static bool split_at_loads(World *w, const Combined *c, const Known *known, Split *out) {
+  const Graph *back = c->back;
+  Node **nodes;
+  int n = ir_order(w->temp, back, &nodes), nparams = back->nparams;
+  IrType **types = NEW_ARRAY(w->arena, IrType *, nparams + n);
+  memcpy(types, back->params, sizeof *types * (size_t)nparams);
+  Split s = {.res = NEW_ARRAY(w->arena, Node *, n + 1)};
+  Map over;
+  map_init(&over, w->temp);
+  for (int i = 0; i < n; i++) {
+    if (!is_load_to_tape(w, c, known, nodes[i])) continue;
+    s.res[s.nres++] = nodes[i];
+    types[nparams] = nodes[i]->type;
+    map_put(&over, nodes[i], ir_param(w, nparams++, nodes[i]->type));
+  }
+  s.late = ir_graph_over(w, ir_graph(w, types, nparams, back->result, back->name), &over);
+  *out = s;
+  return reads_what_is_known(w, c, s.late, known);
+}
+
+/* True if that is possible, and less is kept than otherwise. */
+static bool keeps_fewer_loads(const Diff *r, const Node *n, LoopPlan *p, const Known *known) {
+  const Graph *b = n->graphs[0];
+  if (!r->rerun || b->flags & (NODE_CALLS | NODE_APPLIES | NODE_AD | NODE_FORKS) || holds_loop(r->w, b)) return false;
+  Split loads;
+  if (!ir_sizes_exact(r->w, n->loop, b) || !split_at_loads(r->w, p->body, known, &loads)) return false;
+  if (loads.nres >= p->split.nres) return false;
+  p->split = loads;
+  return true;
+}
+
 /* ---- The plan ---------------------------------------------------------------------------------------------------- */
 /* The backward loop runs the body's forward pass too: in it, nothing may be run again. */
 static LoopPlan *run_body(World *w, LoopPlan *p, const Node *n, const Fact *facts, Strategy strategy, const char *why) {
@@ -241,6 +295,8 @@ LoopPlan *ad_plan_loop(const Diff *r, const Node *n) {
     p->split = ir_split(w, p->body->back, p->body->p, known);
     if (!hindrance && is_small_tape(w, &p->split))
       hindrance = "taped: the few numbers are cheaper to keep than the loops inside to run again";
+    if (hindrance && keeps_fewer_loads(r, n, p, known))
+      hindrance = "taped: elements of arrays that are overwritten; the backward pass computes the rest again";
   }
   if (!hindrance)
     return run_body(w, p, n, facts, RERUN, "rerun: the backward pass runs the body again, and nothing is kept");

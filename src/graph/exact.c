@@ -90,8 +90,7 @@ void ir_decisive(World *w, const Node *n, bool need, bool *out) {
 }
 
 /* ---- Sizes ---- */
-/* Is x made of whole numbers, and of lengths and elements of what is given? */
-static bool is_exact(World *w, const Graph *body, Node *x) {
+bool ir_is_exact(World *w, const Graph *body, Node *x) {
   Node **nodes;
   int n = ir_order(w->arena, ir_graph(w, body->params, body->nparams, x, NULL), &nodes);
   for (int i = 0; i < n; i++) {
@@ -107,7 +106,7 @@ bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body) {
   for (int k = 0; k < l->nstacked; k++) {
     Node *row = ir_get(w, body->result, loop_slots(l) + k);
     for (int d = 0; row->type->kind == T_ARRAY && d < ir_rank(row->type); d++)
-      if (!is_exact(w, body, ir_len(w, row, d))) return false;
+      if (!ir_is_exact(w, body, ir_len(w, row, d))) return false;
   }
   return true;
 }

@@ -79,6 +79,8 @@ bool ir_rounds(const Node *n);
 void ir_decisive(World *w, const Node *n, bool need, bool *out);
 /* Do the sizes of all arrays that the body of this loop yields follow from whole numbers and lengths that are given? */
 bool ir_sizes_exact(World *w, const LoopInfo *l, const Graph *body);
+/* Is x, a node of the body, made of whole numbers, and of lengths and elements of what is given? */
+bool ir_is_exact(World *w, const Graph *body, Node *x);
 
 /* ---- Errors (error_slice.c) ------------------------------------------------------------------------------
  * A number that is ordered after all that can fail in x, a value over these parameters, except for what may only not
