@@ -13,8 +13,8 @@
 
 enum { GUESSED_TRIPS = 16, GUESSED_CALL = 256, LIBRARY_CALL = 16, DEEPEST = 12 };
 
-/* What a parameter stands for: x, or what is `rows` levels inside the array x. NULL: not known, but the length of an array
- * that is made inside may be. */
+/* What a parameter stands for: x, or what is `rows` levels inside the array x. NULL: not known, but for the length of
+ * an array that is made inside. */
 typedef struct Outside {
   Node *x;
   int rows;
