@@ -185,6 +185,26 @@ let all (n : int) (m : int) = (
 for n in [0, 1, 3, 7, 8, 9, 16, 19, 40] do (all n 2; all n 5; all n 8; all n 11) done
 """
 
+# Sums over samples whose gradients add to elements of w, by index: sixteen iterations run at once, or eight where an iteration adds to an element
+# twice, or to places that fall. In the last one samples differ at a branch, and run one by one.
+PLACES = ["i * (i - 1) / 2 + j", "(i * (i - 1) / 2 + j) % 7", "40 - i * (i - 1) / 2 - j", "is[i] + j"]
+TURN = """
+let f{0} (w : float[]) (is : int[]) (x : float[]) =
+  let z = [ x[i] + sum [ w[{1}] * x[j] | j < i ] | i < length x ] in
+  exp (-0.1 * dot z z)
+"""
+TURNS = "".join(TURN.format(k, place) for k, place in enumerate(PLACES)) + """
+let either (w : float[]) (x : float[]) =
+  let z = [ x[i] + sum [ w[i + 3 * j] * x[j] | j < i ] | i < length x ] in
+  if floor (3.0 * x[0]) = 1.0 then exp (-0.1 * dot z z) else 1.0 - dot z z
+let all (n : int) (d : int) =
+  let xs = [ [ sin (float (i * i + 7 * j)) | j < d ] | i < n ] in
+  let is = [ (i * 5) % 11 | i < d ] in
+  let of_all f = grad (fun w -> sum [ f w x | x in xs ]) [ sin (float (i * i)) | i < 81 ] in
+  print (of_all (fun w x -> f0 w is x), of_all (fun w x -> f1 w is x), of_all (fun w x -> f2 w is x), of_all (fun w x -> f3 w is x), of_all either)
+for n in [17, 31, 32, 33, 70] do all n 9 done
+"""
+
 # One index is wrong, by arguments: how many there are, and which.
 WRONG = """
 let number k = match int_of_string args[k] with Some n -> n | None -> fail "a number"
@@ -257,6 +277,10 @@ with tempfile.TemporaryDirectory() as folder:
         with open(nests, "w", encoding="utf-8") as f:
             f.write(NESTS)
         compare(nests, "nests")
+        turns = os.path.join(folder, "turns.atl")
+        with open(turns, "w", encoding="utf-8") as f:
+            f.write(TURNS)
+        compare(turns, "turns")
         index = os.path.join(folder, "wrong.atl")
         with open(index, "w", encoding="utf-8") as f:
             f.write(WRONG)
@@ -264,8 +288,8 @@ with tempfile.TemporaryDirectory() as folder:
             compare(index, f"wrong index {at}", "23", str(at))
         done = subprocess.run([exe, "ir", "--stage=lowered", path], capture_output=True, text=True, timeout=60).stdout
         nested = subprocess.run([exe, "ir", "--stage=lowered", nests], capture_output=True, text=True, timeout=60).stdout
-        done += nested
-        for text in (r"# lanes: \d+ load", r"# lanes: .*\d+ test", r"# lanes: .*element", r"# lanes: .*\d+ sum", r"# no lanes: an array is read or written at several places"):
+        done += nested + subprocess.run([exe, "ir", "--stage=lowered", turns], capture_output=True, text=True, timeout=60).stdout
+        for text in (r"# lanes: \d+ load", r"# lanes: .*\d+ test", r"# lanes: .*element", r"# lanes: .*\d+ sum", r"# lanes: .*; 16 at once", r"# no lanes: an array is read or written at several places"):
             if not re.search(text, done):
                 wrong.append(text)
                 print(f"the lowered code doesn't say {text}")

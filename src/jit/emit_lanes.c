@@ -147,7 +147,8 @@ static void emit_wide_trap(LaneEmit *x, const LInstr *i) {
 static void emit_wide_instr(LaneEmit *x, int c) {
   const LInstr *i = &x->k->f->code[c];
   LaneRole addition = lanes_role(x->k->lanes, c);
-  if (addition == LANE_ADDS) emit_wide_additions(x, c);
+  if (addition == LANE_ADDS && lanes_is_private(x->k->lanes, i)) emit_reduction(x, c);
+  else if (addition == LANE_ADDS) emit_wide_additions(x, c);
   if (addition == LANE_TOTAL) emit_total(x, c);
   if (addition != LANE_PLAIN) return;
   switch (i->op) {
@@ -171,7 +172,8 @@ static void set_types(LaneEmit *x) {
   Emit *e = x->k->e;
   const GccApi *g = e->g;
   x->width = e->width;
-  x->parts = LANES / x->width;
+  x->lanes = x->l.doubled && x->width == LANES ? TURN_LANES : LANES;
+  x->parts = x->lanes / x->width;
   x->floats = vector_type(e, x->width);
   if (!e->vectors_of_ints) e->vectors_of_ints = g->type_get_vector(e->t_i64, (size_t)x->width);
   x->longs = e->vectors_of_ints;

@@ -3,13 +3,16 @@
  * the making of arrays, and branches and checks that iterations may differ at. Their code is made once:
  *
  *   test      left = n - i; if (left <= 0) leave
- *   start     count = min (left, LANES); lanes 0 … count - 1 are done
+ *   start     count = min (left, lanes); lanes 0 … count - 1 are done
  *   opening   what depends on which lanes are done: masks, and where each lane reads; one that isn't done reads what
  *             the first one that is reads, for its own places needn't exist
  *   run       body, in which only lanes that are done change what lasts
  *   end       i = i + count; go to test
  *
  *   alone     lane 0 is done alone: go to opening;  then lane 1, …, lane count - 1; then end
+ *
+ * A loop that does turns of LIMIT_TURN iterations (lir/lane_turns.c) first does LANES of them, then the others of the
+ * turn; it does so until a turn has added to places of each reduction array that rose.
  *
  * Where iterations differ at a branch, or an index is wrong, nothing that lasts has been changed, and `alone` does all
  * of them again one by one, in their order: there is nothing to differ any more, and the first error is the one that
@@ -18,6 +21,7 @@
 #include <string.h>
 
 struct Agreed {
+  Lv *first, *end; /* lanes first … end - 1 are to be done */
   Lv *one;         /* the lane that is done alone, -1: all are done */
   Lv *bits;        /* which lanes are done */
   Block *alone;    /* NULL: iterations never differ */
@@ -32,7 +36,8 @@ static Lv *local_int(const LaneEmit *x, const char *name) {
 /* from <= lane < to, for vector p. */
 static Rv *range_mask(LaneEmit *x, Rv *from, Rv *to, int p) {
   Emit *e = x->k->e;
-  if (!wide_masks(x)) return cast(e, rv(e, x->agreed->bits), x->mask);
+  if (!wide_masks(x))
+    return cast(e, binary(e, GB_RSHIFT, e->t_i64, rv(e, x->agreed->bits), k_i64(e, p * x->width)), x->mask);
   Rv *steps[LANES], *next[LANES];
   for (int n = 0; n < x->width; n++) {
     steps[n] = k_i64(e, p * x->width + n);
@@ -53,6 +58,15 @@ static void set_range(LaneEmit *x, Rv *from, Rv *to) {
   assign(x->k, x->some->to, to);
 }
 
+/* Lanes first … end - 1 are done. */
+static void begin_range(LaneEmit *x, Rv *first, Rv *end) {
+  Agreed *a = x->agreed;
+  assign(x->k, a->first, first);
+  assign(x->k, a->end, end);
+  assign(x->k, a->one, k_i64(x->k->e, -1));
+  set_range(x, rv(x->k->e, a->first), rv(x->k->e, a->end));
+}
+
 /* The opening: masks, and the lane whose places each lane reads. */
 static void emit_opening(LaneEmit *x) {
   Emit *e = x->k->e;
@@ -60,7 +74,7 @@ static void emit_opening(LaneEmit *x) {
   Rv *from = rv(e, s->from), *to = rv(e, s->to);
   x->k->cur = x->opening;
   for (int p = 0; p < x->parts; p++) assign(x->k, s->masks[p], range_mask(x, from, to, p));
-  for (int n = 0; n < LANES; n++) {
+  for (int n = 0; n < x->lanes; n++) {
     Lv *lane = local_int(x, "lane");
     Rv *done =
         binary(e, GB_AND, e->t_i64, binary(e, GB_RSHIFT, e->t_i64, rv(e, x->agreed->bits), k_i64(e, n)), k_i64(e, 1));
@@ -76,6 +90,7 @@ static void make_some(LaneEmit *x) {
   s->from = local_int(x, "from");
   s->to = local_int(x, "to");
   s->count = rv(e, s->to);
+  s->bits = x->agreed->bits;
   for (int p = 0; p < x->parts; p++) {
     s->masks[p] = wide_local(x, x->mask);
     s->mask[p] = rv(e, s->masks[p]);
@@ -153,6 +168,8 @@ static void open_agreed(LaneEmit *x) {
   Fn *k = x->k;
   Agreed *a = x->agreed = NEW(k->e->arena, Agreed);
   size_t size = sizeof(uint64_t) * (size_t)k->flow.words;
+  a->first = local_int(x, "first");
+  a->end = local_int(x, "end");
   a->one = local_int(x, "one");
   a->bits = local_int(x, "bits");
   a->alone = x->l.agrees ? new_block(k) : NULL;
@@ -160,35 +177,71 @@ static void open_agreed(LaneEmit *x) {
   memcpy(a->begin, k->flow.now, size);
 }
 
+/* ---- Turns ------------------------------------------------------------------------------------------------------- */
+static void open_turn(LaneEmit *x) {
+  Emit *e = x->k->e;
+  x->turn = NEW(e->arena, Turn);
+  map_init(&x->turn->last, e->arena);
+  x->turn->rises = local_int(x, "rises");
+  x->turn->most = local_int(x, "most");
+  e->g->block_add_assignment(x->before, NULL, x->turn->rises, k_i64(e, 1));
+  e->g->block_add_assignment(x->before, NULL, x->turn->most, k_i64(e, LANES));
+}
+
+/* Lanes of the turn that are left are done next. Then whole turns may be done, if places rose. */
+static void emit_rest_of_turn(LaneEmit *x, Lv *count) {
+  Emit *e = x->k->e;
+  Block *rest = new_block(x->k), *done = new_block(x->k);
+  Rv *end = rv(e, x->agreed->end), *left = compare(e, GC_LT, end, rv(e, count));
+  e->g->block_end_with_conditional(x->k->cur, NULL, left, rest, done);
+  x->k->cur = rest;
+  begin_range(x, end, rv(e, count));
+  e->g->block_end_with_jump(x->k->cur, NULL, x->opening);
+  x->k->cur = done;
+  Rv *more = binary(e, GB_MULT, e->t_i64, rv(e, x->turn->rises), k_i64(e, x->lanes - LANES));
+  assign(x->k, x->turn->most, binary(e, GB_PLUS, e->t_i64, more, k_i64(e, LANES)));
+}
+
+/* ---- The loop's parts -------------------------------------------------------------------------------------------- */
+/* to = min (to, most) */
+static void limit(LaneEmit *x, Lv *to, Rv *most) {
+  Emit *e = x->k->e;
+  Block *less = new_block(x->k), *next = new_block(x->k);
+  Rv *above = likely(e, compare(e, GC_LT, most, rv(e, to)), false);
+  e->g->block_end_with_conditional(x->k->cur, NULL, above, less, next);
+  e->g->block_add_assignment(less, NULL, to, most);
+  e->g->block_end_with_jump(less, NULL, next);
+  x->k->cur = next;
+}
+
 /* The first lanes are done, as many as there are iterations left. */
 static void emit_start(LaneEmit *x, Lv *count) {
   Emit *e = x->k->e;
-  Rv *left = binary(e, GB_MINUS, e->t_i64, reg(x->k, x->l.limit), reg(x->k, x->l.index)), *lanes = k_i64(e, LANES);
-  Block *part = new_block(x->k), *next = new_block(x->k);
-  assign(x->k, count, lanes);
-  e->g->block_end_with_conditional(x->k->cur, NULL, likely(e, compare(e, GC_LT, left, lanes), false), part, next);
-  e->g->block_add_assignment(part, NULL, count, left);
-  e->g->block_end_with_jump(part, NULL, next);
-  x->k->cur = next;
-  assign(x->k, x->agreed->one, k_i64(e, -1));
-  set_range(x, k_i64(e, 0), rv(e, count));
+  Rv *left = binary(e, GB_MINUS, e->t_i64, reg(x->k, x->l.limit), reg(x->k, x->l.index));
+  Lv *end = local_int(x, "end");
+  assign(x->k, count, k_i64(e, x->lanes));
+  limit(x, count, left);
+  assign(x->k, end, rv(e, count));
+  if (x->turn) limit(x, end, rv(e, x->turn->most));
+  begin_range(x, k_i64(e, 0), rv(e, end));
 }
 
 /* After a lane that was done alone the next one follows. */
-static void emit_next_alone(LaneEmit *x, Lv *count) {
+static void emit_next_alone(LaneEmit *x) {
   Emit *e = x->k->e;
   Rv *one = rv(e, x->agreed->one), *next_lane = binary(e, GB_PLUS, e->t_i64, one, k_i64(e, 1));
+  Rv *first = rv(e, x->agreed->first);
   Block *again = new_block(x->k), *more = new_block(x->k), *done = new_block(x->k);
   e->g->block_end_with_conditional(x->k->cur, NULL, likely(e, compare(e, GC_LT, one, k_i64(e, 0)), true), done, again);
   x->k->cur = again;
   assign(x->k, x->agreed->one, next_lane);
-  e->g->block_end_with_conditional(x->k->cur, NULL, compare(e, GC_LT, one, rv(e, count)), more, done);
+  e->g->block_end_with_conditional(x->k->cur, NULL, compare(e, GC_LT, one, rv(e, x->agreed->end)), more, done);
   x->k->cur = more;
   set_range(x, one, next_lane);
   e->g->block_end_with_jump(x->k->cur, NULL, x->opening);
   x->k->cur = x->agreed->alone;
-  assign(x->k, x->agreed->one, k_i64(e, 0));
-  set_range(x, k_i64(e, 0), k_i64(e, 1));
+  assign(x->k, x->agreed->one, first);
+  set_range(x, first, binary(e, GB_PLUS, e->t_i64, first, k_i64(e, 1)));
   e->g->block_end_with_jump(x->k->cur, NULL, x->opening);
   x->k->cur = done;
 }
@@ -202,6 +255,7 @@ void emit_private_loop(LaneEmit *x) {
   open_agreed(x);
   make_some(x);
   x->opening = new_block(k);
+  if (x->lanes > LANES) open_turn(x);
   e->g->block_end_with_jump(k->cur, NULL, x->before);
   Rv *any = compare(e, GC_LT, reg(k, x->l.index), reg(k, x->l.limit));
   e->g->block_end_with_conditional(test, NULL, any, start, x->after);
@@ -211,7 +265,8 @@ void emit_private_loop(LaneEmit *x) {
   emit_opening(x);
   k->cur = run;
   emit_body(x, false);
-  if (x->l.agrees) emit_next_alone(x, count);
+  if (x->l.agrees) emit_next_alone(x);
+  if (x->turn) emit_rest_of_turn(x, count);
   assign_reg(k, x->l.index, binary(e, GB_PLUS, e->t_i64, reg(k, x->l.index), rv(e, count)));
   e->g->block_end_with_jump(k->cur, NULL, test);
   e->g->block_end_with_jump(x->opening, NULL, run);

@@ -149,7 +149,7 @@ static Wide *wide_sums(LaneEmit *x, const LInstr *i) {
   Emit *e = x->k->e;
   Wide *sums = new_wide(x, x->floats);
   map_put(&x->sums, array, sums);
-  for (int p = 0; p < x->parts; p++) {
+  for (int p = 0; p < LANES / x->width; p++) {
     Lv *place = vector_from(e, x->floats, sum_at(x->k, array, k_i32(e, p * x->width)));
     e->g->block_add_assignment(x->before, NULL, sums->part[p], rv(e, place));
     e->g->block_add_assignment(x->after, NULL, place, rv(e, sums->part[p]));
@@ -161,11 +161,12 @@ static void add_to_vectors(LaneEmit *x, const LInstr *i) {
   Emit *e = x->k->e;
   const Wide *sums = wide_sums(x, i);
   for (int p = 0; p < x->parts; p++) {
-    Rv *old = rv(e, sums->part[p]), *in[] = {old, float_part(x, i->b, p), i->c < 0 ? NULL : float_part(x, i->c, p)};
-    Lv *sum = x->some ? wide_local(x, x->floats) : sums->part[p];
+    Lv *part = sums->part[p % (LANES / x->width)];
+    Rv *old = rv(e, part), *in[] = {old, float_part(x, i->b, p), i->c < 0 ? NULL : float_part(x, i->c, p)};
+    Lv *sum = x->some ? wide_local(x, x->floats) : part;
     if (i->c < 0) assign(x->k, sum, binary(e, GB_PLUS, x->floats, old, in[1]));
     else emit_wide(x, W_FMA_ADD, sum, in);
-    if (x->some) assign(x->k, sums->part[p], blend(x, x->floats, old, rv(e, sum), x->some->mask[p]));
+    if (x->some) assign(x->k, part, blend(x, x->floats, old, rv(e, sum), x->some->mask[p]));
   }
 }
 
@@ -176,11 +177,11 @@ static Lv *inner_sum(LaneEmit *x, const LInstr *i, Rv *n, int p) {
   const void *key = (const void *)(intptr_t)(list[0] + 1);
   Lv *array = map_get(&x->inner_sums, key);
   if (!array) {
-    Type *type = e->g->context_new_array_type(e->ctx, NULL, e->t_f64, LANES * LANES);
+    Type *type = e->g->context_new_array_type(e->ctx, NULL, e->t_f64, LANES * x->lanes);
     array = wide_local(x, e->g->type_get_aligned(type, sizeof(double) * LANES));
     map_put(&x->inner_sums, key, array);
   }
-  Rv *first = binary(e, GB_MULT, e->t_i64, n, k_i64(e, LANES));
+  Rv *first = binary(e, GB_MULT, e->t_i64, n, k_i64(e, x->lanes));
   return vector_from(e, x->floats, lane_at(x, array, binary(e, GB_PLUS, e->t_i64, first, k_i64(e, p * x->width))));
 }
 

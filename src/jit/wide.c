@@ -184,7 +184,7 @@ Rv *mask_part(LaneEmit *x, int r, int p) {
 /* ---- Lanes one by one -------------------------------------------------------------------------------------------- */
 Lv *lanes_in_memory(LaneEmit *x, Type *element) {
   Emit *e = x->k->e;
-  Type *type = e->g->context_new_array_type(e->ctx, NULL, element, LANES);
+  Type *type = e->g->context_new_array_type(e->ctx, NULL, element, x->lanes);
   return wide_local(x, e->g->type_get_aligned(type, sizeof(double) * LANES));
 }
 
@@ -207,7 +207,7 @@ Lv *in_memory(LaneEmit *x, int r) {
 /* for (n = 0; n < count; n++) fn (n)        or        for (n = count - 1; n >= 0; n--) fn (n) */
 void loop_over_lanes(LaneEmit *x, LaneFn fn, void *user) {
   Emit *e = x->k->e;
-  Rv *count = x->some ? x->some->count : k_i64(e, LANES);
+  Rv *count = x->some ? x->some->count : k_i64(e, x->lanes);
   Lv *n = e->g->function_new_local(x->k->fn, NULL, e->t_i64, "lane");
   Block *body = new_block(x->k), *next = new_block(x->k);
   Rv *first = x->some && x->some->from ? rv(e, x->some->from) : k_i64(e, 0);
@@ -223,5 +223,5 @@ void loop_over_lanes(LaneEmit *x, LaneFn fn, void *user) {
 
 void each_lane(LaneEmit *x, LaneFn fn, void *user) {
   if (x->some) loop_over_lanes(x, fn, user);
-  for (int n = 0; n < LANES && !x->some; n++) fn(x, k_i64(x->k->e, x->l.down ? LANES - 1 - n : n), user);
+  for (int n = 0; n < x->lanes && !x->some; n++) fn(x, k_i64(x->k->e, x->l.down ? x->lanes - 1 - n : n), user);
 }

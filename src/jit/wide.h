@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Code for LIMIT_LANES iterations of a loop at once: what emit_lanes.c and the files of operations share.
+/* Code for LIMIT_LANES iterations of a loop at once, or LIMIT_TURN where the processor has registers for that: what
+ * emit_lanes.c and the files of operations share.
  *
- * A value of LANES numbers is in LANES / width vectors, where `width` is what the processor's have. GCC has vectors of
- * its own with + - * /; all else is one instruction of asm (lanes.def), which GCC neither rewrites nor contracts.
+ * A value of `lanes` numbers is in lanes / width vectors, where `width` is what the processor's have. GCC has vectors
+ * of its own with + - * /; all else is one instruction of asm (lanes.def), which GCC neither rewrites nor contracts.
  *
  *   emit_lanes.c     the loop
  *   emit_private.c   the loop, if its arrays are private to a lane
@@ -12,12 +13,13 @@
  *   lane_tests.c     tests before the loop
  *   wide_memory.c    loads, stores, additions to places
  *   wide_window.c    additions to neighbours
+ *   wide_reduction.c additions to reduction arrays
  *   partial_sums.c   partial sums in memory and in vectors */
 #ifndef ATLED_WIDE_H
 #define ATLED_WIDE_H
 #include "jit/emit.h"
 
-enum { LANES = LIMIT_LANES, PARTS = LANES / 2 };
+enum { LANES = LIMIT_LANES, TURN_LANES = LIMIT_TURN, PARTS = LANES / 2 };
 typedef struct Wide {
   Lv *part[PARTS];
 } Wide;
@@ -26,20 +28,27 @@ typedef enum WideOp {
 #include "jit/lanes.def"
   W_COUNT
 } WideOp;
-/* Which of LANES iterations are done; NULL: all. */
+/* Which of the iterations are done; NULL: all. */
 typedef struct Some {
-  Rv *mask[PARTS]; /* by vector */
-  Rv *count;       /* the first so many, at least 1 */
-  Rv *lane[LANES]; /* number n, or 0 where that isn't done */
-  Lv *from, *to;   /* NULL, or: lanes from … to - 1, as masks say, of those that `lane` knows. count is `to` */
+  Rv *mask[PARTS];      /* by vector */
+  Rv *count;            /* the first so many, at least 1 */
+  Rv *lane[TURN_LANES]; /* number n, or 0 where that isn't done */
+  Lv *from, *to;        /* NULL, or: lanes from … to - 1, as masks say, of those that `lane` knows. count is `to` */
   Lv *masks[PARTS];
+  Lv *bits; /* NULL, or the same as bits of an int */
 } Some;
 typedef struct Agreed Agreed;
+/* Of a loop that does turns: */
+typedef struct Turn {
+  Lv *rises; /* 1: places have risen so far */
+  Lv *most;  /* so many iterations may be done at once */
+  Map last;  /* array + 1 -> its last place in this turn */
+} Turn;
 /* From the first lane to each, in bytes: the register times `bytes`, times the lane. */
 typedef struct Distances {
   int by;
   int64_t bytes;
-  Lv *of[LANES];
+  Lv *of[TURN_LANES];
   struct Distances *next;
 } Distances;
 typedef struct Window Window;
@@ -47,7 +56,7 @@ typedef struct Window Window;
 typedef struct LaneEmit {
   Fn *k;
   LaneLoop l;
-  int width, parts;
+  int lanes, width, parts;     /* iterations at once, numbers of a vector, vectors of a value */
   Type *floats, *longs, *mask; /* vectors, and a mask of one */
   Map values;                  /* register + 1 -> Wide: what varies */
   Map splats;                  /* register + 1 -> vector, made before the loop: what is the same in all, from outside */
@@ -60,6 +69,7 @@ typedef struct LaneEmit {
   Window *windows; /* elements that wait in registers for further additions: wide_window.c */
   Block *bail;     /* where the iterations are done one by one from the first of these on; NULL: nowhere */
   Some *some;
+  Turn *turn;           /* NULL, or: the loop does halves of turns first (emit_private.c) */
   Agreed *agreed;       /* of a loop with private arrays: which lanes are done (emit_private.c) */
   Block *opening;       /* of such a loop: before its body, where lanes that are done are known */
   Lv *sign, *magnitude; /* masks of bits */
@@ -95,7 +105,7 @@ Rv *wide_and(const LaneEmit *x, Rv *a, Rv *b); /* of masks */
 Rv *wide_or(const LaneEmit *x, Rv *a, Rv *b);
 Rv *sign_bits(LaneEmit *x);
 Rv *magnitude_bits(LaneEmit *x);
-/* A register as vector number p of LANES numbers, whatever its kind. */
+/* A register as vector number p of its numbers, whatever its kind. */
 Rv *float_part(LaneEmit *x, int r, int p);
 Rv *int_part(LaneEmit *x, int r, int p);
 Rv *mask_part(LaneEmit *x, int r, int p);
@@ -104,7 +114,7 @@ Rv *strided_lane(const LaneEmit *x, int r, Rv *lane);
 /* Where the value of a register that varies is; made when first asked for. */
 Wide *value_of(LaneEmit *x, int r);
 void put(LaneEmit *x, int r, int p, Rv *v);
-/* The value of a register as LANES numbers in memory. */
+/* The value of a register as numbers in memory, one a lane. */
 Lv *in_memory(LaneEmit *x, int r);
 Lv *lanes_in_memory(LaneEmit *x, Type *element);
 Lv *lane_at(const LaneEmit *x, Lv *array, Rv *lane);
@@ -125,7 +135,9 @@ void close_inner_sums(LaneEmit *x, const LInstr *i);
 
 /* ---- wide_scalar.c, wide_memory.c -------------------------------------------------------------------------------- */
 void emit_wide_scalar(LaneEmit *x, const LInstr *i);
-Rv *fused(const LaneEmit *x, Rv *a, Rv *b, Rv *c); /* a * b + c, rounded once; not with SSE2 */
+/* a * b + c, rounded once; not with SSE2. onto: in the register of c, else in that of a. */
+Rv *fused(const LaneEmit *x, Rv *a, Rv *b, Rv *c);
+Rv *fused_onto(const LaneEmit *x, Rv *a, Rv *b, Rv *c);
 /* W_MASKED_LOAD into out (zeros in other lanes), or W_MASKED_STORE of v. The operands are made before. */
 void masked_access(const LaneEmit *x, WideOp op, Lv *out, Rv *v, Rv *at, Rv *mask);
 void emit_wide_load(LaneEmit *x, const LInstr *i);
@@ -137,6 +149,12 @@ Rv *is_any_bad(LaneEmit *x, const LInstr *i);
 Rv *is_any_trapped(LaneEmit *x, const LInstr *i);
 /* The additions to an array that end with the STORE at index `last`. */
 void emit_wide_additions(LaneEmit *x, int last);
+/* Element `row` of the array that the LOAD or STORE names. */
+Lv *element_at(const LaneEmit *x, const LInstr *i, Rv *row);
+
+/* ---- wide_reduction.c -------------------------------------------------------------------------------------------- */
+/* The addition to a reduction array that ends with this STORE. */
+void emit_reduction(LaneEmit *x, int store);
 
 /* ---- wide_window.c ----------------------------------------------------------------------------------------------- */
 /* Adds n terms to neighbours, in this order. `first` is where main begins; term k belongs apart[k] elements, less than

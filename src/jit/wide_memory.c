@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads and stores of LANES iterations, and additions to places of arrays (wide.h). */
+/* Loads and stores of several iterations, and additions to places of arrays (wide.h). */
 #include "jit/wide.h"
 
-/* Element `row` of the array that the LOAD or STORE names. */
-static Lv *element_at(const LaneEmit *x, const LInstr *i, Rv *row) {
+Lv *element_at(const LaneEmit *x, const LInstr *i, Rv *row) {
   Emit *e = x->k->e;
   if (i->b < 0) row = k_i64(e, 0);
   if (i->b >= 0 && i->imm.i != 1) row = binary(e, GB_MULT, e->t_i64, row, k_i64(e, i->imm.i));
@@ -101,7 +100,7 @@ static Rv *distance_of(LaneEmit *x, const LInstr *i, int lane) {
   *d = (Distances){.by = s.by, .bytes = bytes, .next = x->distances};
   x->distances = d;
   Rv *apart = s.by < 0 ? k_i64(e, bytes) : binary(e, GB_MULT, e->t_i64, reg(x->k, s.by), k_i64(e, bytes));
-  for (int n = 0; n < LANES; n++) {
+  for (int n = 0; n < x->lanes; n++) {
     d->of[n] = e->g->function_new_local(x->k->fn, NULL, e->t_i64, "distance");
     Rv *steps = x->opening ? x->some->lane[n] : k_i64(e, n);
     e->g->block_add_assignment(x->opening ? x->opening : x->before, NULL, d->of[n],
@@ -309,8 +308,8 @@ static bool comes_before(const LaneEmit *x, const Addition *a, const Addition *b
  *
  * So each element gets z of iteration i - 1, then y of i, then x of i + 1, as if it were done one by one; where the
  * loop counts down, the other way round. Places that
- * can't be compared, as those of other rows of a matrix, must be LANES or more apart: then no element gets terms of
- * both within the same LANES iterations. */
+ * can't be compared, as those of other rows of a matrix, must be `lanes` or more apart: then no element gets terms of
+ * both within the same iterations. */
 static bool are_neighbours(const LaneEmit *x, Additions *all) {
   for (int k = 0; k < all->n; k++) {
     if (!is_vector_access(x, all->at[k].term.store)) return false;
@@ -325,7 +324,7 @@ static bool are_neighbours(const LaneEmit *x, Additions *all) {
   return true;
 }
 
-/* Are they LANES or more apart, if they can't be compared? */
+/* Are they `lanes` or more apart, if they can't be compared? */
 static Rv *far_apart(const LaneEmit *x, const Additions *all, int *pairs) {
   Emit *e = x->k->e;
   Rv *far = NULL;
@@ -335,22 +334,22 @@ static Rv *far_apart(const LaneEmit *x, const Additions *all, int *pairs) {
       const LInstr *a = all->at[k].term.store, *b = all->at[n].term.store;
       if (lanes_comparable(x->k->lanes, &all->at[k].place, &all->at[n].place)) continue;
       Rv *between = binary(e, GB_MINUS, e->t_i64, reg(x->k, a->b), reg(x->k, b->b));
-      between = binary(e, GB_PLUS, e->t_i64, between, k_i64(e, a->c - b->c + LANES - 1));
-      Rv *one = compare(e, GC_GT, cast(e, between, e->t_u64), cast(e, k_i64(e, 2 * LANES - 2), e->t_u64));
+      between = binary(e, GB_PLUS, e->t_i64, between, k_i64(e, a->c - b->c + x->lanes - 1));
+      Rv *one = compare(e, GC_GT, cast(e, between, e->t_u64), cast(e, k_i64(e, 2 * x->lanes - 2), e->t_u64));
       far = far ? e->g->context_new_binary_op(e->ctx, NULL, GB_LOGICAL_AND, e->t_bool, far, one) : one;
       ++*pairs;
     }
   return far;
 }
 
-/* Do two of them go to places less than LANES apart, so that a vector is loaded of which a part was just stored? That
+/* Do two of them go to places less than `lanes` apart, so that a vector is loaded of which a part was just stored? That
  * takes some twelve cycles, unless such elements wait in registers (may_wait). */
 static bool are_overlapping(const LaneEmit *x, const Additions *all) {
   for (int k = 0; k < all->n; k++)
     for (int n = 0; n < k; n++) {
       const LanePlace *a = &all->at[k].place, *b = &all->at[n].place;
       int64_t apart = a->offset - b->offset;
-      if (lanes_comparable(x->k->lanes, a, b) && apart && apart > -LANES && apart < LANES) return true;
+      if (lanes_comparable(x->k->lanes, a, b) && apart && apart > -x->lanes && apart < x->lanes) return true;
     }
   return false;
 }

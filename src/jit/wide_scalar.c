@@ -36,6 +36,19 @@ Rv *fused(const LaneEmit *x, Rv *a, Rv *b, Rv *c) {
   return rv(x->k->e, out);
 }
 
+Rv *fused_onto(const LaneEmit *x, Rv *a, Rv *b, Rv *c) {
+  Lv *out = wide_local(x, x->floats);
+  Rv *in[] = {c, a, b};
+  emit_wide(x, W_FMA_ADD, out, in);
+  return rv(x->k->e, out);
+}
+
+/* Is the number that a product is added to needed no more, probably? */
+static bool adds_onto(const LaneEmit *x, const LInstr *i) {
+  const LInstr *c = lanes_definition(x->k->lanes, i->c);
+  return c && c->op == LOP_LOAD && kind_of(x, i->c) != LANE_UNIFORM;
+}
+
 /* Of floats: the result of a vector. */
 static Rv *float_result(LaneEmit *x, const LInstr *i, int p) {
   Emit *e = x->k->e;
@@ -49,7 +62,7 @@ static Rv *float_result(LaneEmit *x, const LInstr *i, int p) {
   case OP_FSUB: return binary(e, GB_MINUS, x->floats, a, b);
   case OP_FMUL: return binary(e, GB_MULT, x->floats, a, b);
   case OP_FDIV: return binary(e, GB_DIVIDE, x->floats, a, b);
-  case OP_FMA: return fused(x, a, b, float_part(x, i->c, p));
+  case OP_FMA: return (adds_onto(x, i) ? fused_onto : fused)(x, a, b, float_part(x, i->c, p));
   case OP_FMIN: return extremum(x, W_MIN, a, b);
   case OP_FMAX: return extremum(x, W_MAX, a, b);
   case OP_FNEG: return wide2(x, W_XOR, x->floats, a, sign_bits(x));
@@ -239,10 +252,21 @@ static void emit_wide_wave(LaneEmit *x, const LInstr *i) {
   if (other) map_put(&x->waves, other, later);
 }
 
+/* s = a * b + s, in the registers of s. */
+static void emit_wide_sum_of_products(LaneEmit *x, const LInstr *i) {
+  for (int p = 0; p < x->parts; p++) {
+    Lv *sum = value_of(x, i->dst)->part[p];
+    Rv *in[] = {rv(x->k->e, sum), float_part(x, i->a, p), float_part(x, i->b, p)};
+    emit_wide(x, W_FMA_ADD, sum, in);
+  }
+}
+
 void emit_wide_scalar(LaneEmit *x, const LInstr *i) {
   FunctionName name = lir_function(i);
   LaneKind kind = kind_of(x, i->dst);
+  bool sums = i->sub == OP_FMA && i->c == i->dst && i->a != i->dst && i->b != i->dst && kind == LANE_FLOATS;
   if (name == FN_SIN || name == FN_COS) emit_wide_wave(x, i);
+  else if (sums && wide_text(W_FMA, x->width)) emit_wide_sum_of_products(x, i);
   else if (has_kernel(name))
     for (int p = 0; p < x->parts; p++) put(x, i->dst, p, emit_kernel(x, name, float_part(x, i->a, p)));
   else if (name != FN_COUNT) emit_call_of(x, i, name);

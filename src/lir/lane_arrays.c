@@ -89,38 +89,38 @@ bool lanes_comparable(const LaneFacts *facts, const LanePlace *a, const LanePlac
   return true;
 }
 
-bool lane_is_number(const LaneFacts *facts, const LInstr *in) {
+int lane_is_number(const LaneFacts *facts, const LInstr *in) {
   const LInstr *mask = in->op == LOP_SCALAR && in->sub == OP_IAND ? lanes_definition(facts, in->b) : NULL;
-  return facts->loop.privatised && facts->loop.from_zero && in->a == facts->loop.index && mask && mask->op == LOP_INT &&
-         mask->imm.i == LIMIT_LANES - 1;
+  bool masks = facts->loop.privatised && facts->loop.from_zero && in->a == facts->loop.index && mask &&
+               mask->op == LOP_INT && (mask->imm.i == LIMIT_LANES - 1 || mask->imm.i == LIMIT_TURN - 1);
+  return masks ? (int)mask->imm.i + 1 : 0;
 }
 
-static bool is_multiple(const LaneFacts *facts, int r) {
+static bool is_multiple(const LaneFacts *facts, int r, int n) {
   const LInstr *in = lanes_definition(facts, r);
   const LInstr *by = in && in->op == LOP_SCALAR && in->sub == OP_IMUL ? lanes_definition(facts, in->b) : NULL;
-  return by && by->op == LOP_INT && by->imm.i % LIMIT_LANES == 0;
+  return by && by->op == LOP_INT && by->imm.i % n == 0;
 }
 
 /* a[8 k + lane], where k may vary */
-bool lane_is_own_number(const LaneFacts *facts, const LInstr *in) {
-  if (in->imm.i != 1 || in->c % LIMIT_LANES) return false;
-  const LInstr *at = lanes_definition(facts, in->b), *lane = at;
-  if (!at || at->op != LOP_SCALAR) return false;
-  if (at->sub == OP_IADD) {
-    if (!is_multiple(facts, at->a)) return false;
-    lane = lanes_definition(facts, at->b);
-  }
-  return lane && lane_is_number(facts, lane);
+int lane_modulus(const LaneFacts *facts, const LInstr *in) {
+  if ((in->op != LOP_LOAD && in->op != LOP_STORE) || in->imm.i != 1) return 0;
+  const LInstr *at = lanes_definition(facts, in->b);
+  if (!at || at->op != LOP_SCALAR) return 0;
+  const LInstr *lane = at->sub == OP_IADD ? lanes_definition(facts, at->b) : at;
+  int n = lane ? lane_is_number(facts, lane) : 0;
+  return n && in->c % n == 0 && (lane == at || is_multiple(facts, at->a, n)) ? n : 0;
 }
 
 bool lanes_is_private(const LaneFacts *facts, const LInstr *in) {
-  return lanes_is_row(facts, in) && lane_is_own_number(facts, in);
+  return lanes_is_row(facts, in) && lane_modulus(facts, in) > 0;
 }
 
 /* Is it certain that no iteration reads or writes by `other` what another one writes by `store`? */
 static bool keeps_apart(const LaneFacts *facts, const LInstr *store, const LInstr *other) {
   if (lanes_array(facts, store->a) != lanes_array(facts, other->a)) return true;
-  if (lane_is_own_number(facts, store) && lane_is_own_number(facts, other)) return true;
+  int n = lane_modulus(facts, store);
+  if (n && lane_modulus(facts, other) == n) return true;
   return counts(facts, store) && same_place(facts, store, other);
 }
 
@@ -182,8 +182,7 @@ static bool same_index(const LaneFacts *facts, int load, int store) {
   return true;
 }
 
-/* Is the STORE an addition to what its place holds? Then so are its LOAD and operation. */
-static bool find_addition(LaneFacts *facts, int store) {
+bool lane_find_addition(LaneFacts *facts, int store) {
   const LInstr *code = facts->f->code, *s = &code[store], *op = lanes_definition(facts, s->dst);
   if (!op || facts->reads[s->dst] != 1 || facts->f->regs[s->dst].kind != R_FLOAT) return false;
   int at = (int)(op - code);
@@ -290,7 +289,7 @@ static bool find_additions(LaneFacts *facts, int store) {
       parts++;
       continue;
     }
-    if (facts->additions[k] < LANE_WAITS && !find_addition(facts, k)) return false;
+    if (facts->additions[k] < LANE_WAITS && !lane_find_addition(facts, k)) return false;
     if (!may_add(facts, k)) return false;
     if (last >= 0 && lane_loop_around(facts, last) >= 0) return false;
     if (last >= 0 && is_straight(facts, last, k)) facts->additions[last] = LANE_WAITS;

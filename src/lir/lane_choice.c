@@ -63,6 +63,7 @@ static double wide_cost_of_memory(const Choosing *c, int k) {
   const LInstr *in = &c->f->code[k];
   LaneRole addition = lanes_role(c->facts, k);
   if (addition == LANE_PART) return 0;
+  if (lanes_is_private(c->facts, in)) return addition == LANE_ADDS ? 3 * c->parts : c->parts;
   LaneKind index = lanes_kind(c->facts, in->b);
   bool row = lanes_is_row(c->facts, in);
   if (addition != LANE_PLAIN)

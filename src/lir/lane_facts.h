@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a function and of one of its loops, for lanes.c, lane_arrays.c and lane_pairs.c alone. */
+/* What is known of a function and of one of its loops, for lanes.c and the files lane_*.c alone. */
 #ifndef ATLED_LANE_FACTS_H
 #define ATLED_LANE_FACTS_H
 #include "lir/lanes.h"
@@ -42,11 +42,18 @@ bool lane_leads_to(const LaneFacts *facts, int from, int to);
 /* Do arrays pass nothing from one iteration to another? Finds additions and pairs. */
 bool lane_all_apart(LaneFacts *facts);
 
-/* Is the register the iteration's number modulo LIMIT_LANES, which a copy with private arrays computes by IN? */
-bool lane_is_number(const LaneFacts *facts, const LInstr *in);
+/* LIMIT_LANES or LIMIT_TURN: IN computes the iteration's number modulo that, in a copy with private arrays. 0: not. */
+int lane_is_number(const LaneFacts *facts, const LInstr *in);
 
-/* Does the LOAD or STORE use, in each iteration, a number that no other iteration of the same LIMIT_LANES uses? */
-bool lane_is_own_number(const LaneFacts *facts, const LInstr *in);
+/* So many iterations, LIMIT_LANES or LIMIT_TURN from a multiple of that on, use each another number by the LOAD or
+ * STORE. 0: not so. */
+int lane_modulus(const LaneFacts *facts, const LInstr *in);
+/* Is the STORE an addition to what its place holds? Then its LOAD, its operation and itself get roles. */
+bool lane_find_addition(LaneFacts *facts, int store);
+
+/* ---- lane_turns.c ------------------------------------------------------------------------------------------------ */
+/* Decides whether the loop is `doubled`, and gives roles to its additions to reduction arrays. */
+void lane_find_turn(LaneFacts *facts);
 
 /* ---- lane_totals.c ----------------------------------------------------------------------------------------------- */
 /* Finds the loop's sums in order, and gives their instructions roles. */

@@ -38,7 +38,8 @@ static Meeting meeting_of(const LaneFacts *facts, const LInstr *a, const LInstr 
   LaneStride s = facts->strides[a->b];
   if (s.by >= 0 || !lanes_comparable(facts, &x, &y)) return NOT_KNOWN;
   int64_t apart = x.offset - y.offset, iterations = apart / s.times;
-  bool meet = apart % s.times == 0 && iterations && iterations > -LIMIT_LANES && iterations < LIMIT_LANES;
+  int64_t most = facts->loop.privatised ? LIMIT_TURN : LIMIT_LANES;
+  bool meet = apart % s.times == 0 && iterations && iterations > -most && iterations < most;
   return meet ? THEY_MEET : THEY_DO_NOT;
 }
 

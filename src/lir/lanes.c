@@ -133,9 +133,9 @@ static bool find_stride(const LaneFacts *facts, const LInstr *in, LaneStride *s)
     s->by = by;
     return true;
   }
-  case OP_IAND: /* the lane: iterations run together from a multiple of LIMIT_LANES on */
+  case OP_IAND: /* the lane: iterations run together from a multiple of that on */
     *s = (LaneStride){1, -1};
-    return lane_is_number(facts, in);
+    return lane_is_number(facts, in) > 0;
   default: return false;
   }
 }
@@ -443,7 +443,7 @@ static const char *check(LaneFacts *facts, const LInstr *in) {
 /* Is it a change that lasts longer than the iteration? */
 static bool is_effect(const LaneFacts *facts, const LInstr *in) {
   if (lanes_role(facts, (int)(in - facts->f->code)) == LANE_TOTAL) return true;
-  if (in->op == LOP_STORE && lane_is_own_number(facts, in) && facts->inside[in->a]) return false;
+  if (lane_modulus(facts, in) && facts->inside[in->a]) return false;
   return in->op == LOP_STORE || (in->op == LOP_LANE_ADD && in->a == facts->loop.index);
 }
 
@@ -493,7 +493,9 @@ static const char *find_reason(LaneFacts *facts) {
   }
   if (!is_closed(facts)) return "a value is needed afterwards";
   if (!branches_first(facts)) return "a branch that differs follows a change";
-  return lane_all_apart(facts) ? NULL : "an array is read or written at several places";
+  if (!lane_all_apart(facts)) return "an array is read or written at several places";
+  lane_find_turn(facts);
+  return NULL;
 }
 
 bool lanes_find(LaneFacts *facts, int head, LaneLoop *out) {
@@ -570,4 +572,5 @@ void lanes_describe(const LaneFacts *facts, const LaneLoop *l, Str *out) {
   describe_count(n.calls, "function", &any, out);
   describe_count(n.others, "operation", &any, out);
   describe_count(n.tests, "test", &any, out);
+  if (l->doubled) str_printf(out, "; %d at once", LIMIT_TURN);
 }

@@ -32,6 +32,7 @@ typedef struct LaneLoop {
   bool tests;      /* lanes_pairs: only where these pass, iterations can run at once */
   bool checks;     /* something that varies is checked: where a check fails, the iterations are done one by one */
   bool privatised; /* it is a copy with private arrays (lower/privatise.c) */
+  bool doubled;    /* LIMIT_TURN of its iterations can run at once (lane_turns.c) */
   bool agrees;     /* iterations may differ at a branch or a check: where they do, they are done one by one */
   const char *why; /* NULL, or why its iterations can't run at once */
 } LaneLoop;
@@ -86,7 +87,7 @@ int lanes_row_start(const LaneFacts *facts, int instr);
 bool lanes_differ(const LaneFacts *facts, const LInstr *a, const LInstr *b);
 /* Does the LOAD or STORE, in iterations i, i + 1, …, use neighbours in memory? */
 bool lanes_is_row(const LaneFacts *facts, const LInstr *in);
-/* Is it a row of an array with LIMIT_LANES numbers for each element, of which each iteration uses its own
+/* Is it a row of an array with LIMIT_LANES or LIMIT_TURN numbers for each element, of which each iteration uses its own
  * (lower/privatise.c)? */
 bool lanes_is_private(const LaneFacts *facts, const LInstr *in);
 /* The place of a LOAD or STORE: the sum of some registers, and so much more. Two of them can be compared if the

@@ -5,7 +5,7 @@
  *   reduction arrays = zeros, partial sums
  *   for i < n                             LOOP_HEAD b=2
  *     lane = i & 7
- *     the body; element j of an array is number 8 j + lane
+ *     the body; element j of an array is number 8 j + lane (16 j + i & 15, where 16 iterations can run at once)
  *     term i of a float to its partial sums
  *   each element of an array that was reduced += the sum of 8 numbers, as the tree of partial sums */
 #include "lir/lanes.h"
@@ -198,11 +198,12 @@ static bool carries_float(const Privatiser *p, int head) {
 static void require_short_loops(const Privatiser *p) {
   Fn *fn = fn_of(p);
   bool *seen = NEW_ARRAY(fn->m->arena, bool, p->nregs + 1);
+  int longest = p->width == LIMIT_TURN ? LIMIT_TURN_INNER : LIMIT_PRIVATE_INNER;
   for (int k = 0; k < p->n; k++) {
     int limit = is_innermost(p, k) && !carries_float(p, k) ? limit_of(p, k) : -1;
     if (limit < 0 || seen[limit] || !is_known(p, limit, 0)) continue;
     seen[limit] = true;
-    fn_branch(fn, scalar_of(fn, R_INT, OP_ILE, hoisted(p, limit), constant(fn, LIMIT_PRIVATE_INNER)), p->l->original);
+    fn_branch(fn, scalar_of(fn, R_INT, OP_ILE, hoisted(p, limit), constant(fn, longest)), p->l->original);
   }
 }
 
@@ -307,32 +308,45 @@ static LInstr copied_instr(Privatiser *p, const LInstr *in) {
 
 static void push(const Privatiser *p, LInstr in) { vec_push(fn_of(p)->m->arena, fn_of(p)->code, in); }
 
-/* a[b * k + c]  →  a[(b * 8 k + lane) * 1 + 8 c] */
-static void spread_place(const Privatiser *p, LInstr *in) {
+/* a[b * k + c]  →  a[(b * 8 k + lane) * 1 + 8 c]   for 8 numbers of an element */
+static void spread_place(const Privatiser *p, LInstr *in, int numbers, int lane) {
   Fn *fn = fn_of(p);
-  int at = p->lane;
+  int at = lane;
   if (in->b >= 0) {
-    int scaled = scalar_of(fn, R_INT, OP_IMUL, in->b, fn_int(fn, LIMIT_LANES * in->imm.i));
-    at = scalar_of(fn, R_INT, OP_IADD, scaled, p->lane);
+    int scaled = scalar_of(fn, R_INT, OP_IMUL, in->b, fn_int(fn, numbers * in->imm.i));
+    at = scalar_of(fn, R_INT, OP_IADD, scaled, lane);
   }
   in->b = at;
-  in->c *= LIMIT_LANES;
+  in->c *= numbers;
   in->imm.i = 1;
+}
+
+/* The STORE of an addition has its LOAD's place. */
+static void spread_reduction(const Privatiser *p, const LInstr *in, LInstr *out) {
+  int number = (int)(in - p->body);
+  out->a = p->data[p->array[in->a]];
+  if (in->op == LOP_LOAD) {
+    spread_place(p, out, LIMIT_LANES, p->sum);
+    p->places[number] = out->b;
+    return;
+  }
+  out->b = p->places[p->loads[number]];
+  out->c *= LIMIT_LANES;
+  out->imm.i = 1;
 }
 
 static void copy_memory(Privatiser *p, const LInstr *in) {
   LInstr out = copied_instr(p, in);
   int array = p->array[in->a];
-  bool reduces = p->reduces[in - p->body];
-  if (reduces) out.a = p->data[array];
-  if (reduces || (array >= 0 && privatise_is_private(p, array))) spread_place(p, &out);
+  if (p->reduces[in - p->body]) spread_reduction(p, in, &out);
+  else if (array >= 0 && privatise_is_private(p, array)) spread_place(p, &out, p->width, p->lane);
   push(p, out);
 }
 
 static void copy_new_array(Privatiser *p, const LInstr *in) {
   Fn *fn = fn_of(p);
   LInstr out = copied_instr(p, in);
-  out.args[0] = scalar_of(fn, R_INT, OP_IMUL, out.args[0], fn_int(fn, LIMIT_LANES));
+  out.args[0] = scalar_of(fn, R_INT, OP_IMUL, out.args[0], fn_int(fn, p->width));
   push(p, out);
 }
 
@@ -345,7 +359,7 @@ static void copy_dim(Privatiser *p, const LInstr *in) {
   }
   int dim = out.dst, whole = out.dst = fn_reg(fn, R_INT);
   push(p, out);
-  fn_emit(fn, LOP_SCALAR, dim, whole, fn_int(fn, LIMIT_LANES), -1)->sub = OP_IDIV;
+  fn_emit(fn, LOP_SCALAR, dim, whole, fn_int(fn, p->width), -1)->sub = OP_IDIV;
 }
 
 /* Partial sums of an inner loop would be LIMIT_LANES vectors in memory: it has one sum. A loop on vectors doesn't wait
@@ -438,7 +452,8 @@ static void emit_loop(Privatiser *p, int32_t **sums) {
   fn_place(fn, head);
   fn_emit(fn, LOP_LOOP_HEAD, -1, -1, 2, -1);
   fn_branch(fn, scalar_of(fn, R_INT, OP_ILT, p->index, p->l->trips), end);
-  p->lane = scalar_of(fn, R_INT, OP_IAND, p->index, fn_int(fn, LIMIT_LANES - 1));
+  p->sum = scalar_of(fn, R_INT, OP_IAND, p->index, fn_int(fn, LIMIT_LANES - 1));
+  p->lane = p->width == LIMIT_LANES ? p->sum : scalar_of(fn, R_INT, OP_IAND, p->index, fn_int(fn, p->width - 1));
   copy_body(p, sums);
   fn_emit(fn, LOP_POLL, -1, -1, -1, -1);
   fn_emit(fn, LOP_SCALAR, p->index, p->index, fn_int(fn, 1), -1)->sub = OP_IADD;

@@ -5,7 +5,8 @@
  * Iterations of such a loop only add to what lives longer than they do, floats, and arrays whose order of additions is
  * free; the arrays that they work with they make themselves. In the copy (private_copy.c)
  *
- *   an array made in an iteration   has LIMIT_LANES numbers for each element: iteration i uses number i mod LIMIT_LANES
+ *   an array made in an iteration   has LIMIT_LANES numbers for each element: iteration i uses i mod LIMIT_LANES;
+ *                                   LIMIT_TURN numbers where as many iterations can run at once (lir/lane_turns.c)
  *   an array added to at a place    is a reduction array of as many numbers for each element; their sums are added
  *     that iterations share           to the array after the loop
  *   a float added to                has partial sums; one whose order is that of iterations, none
@@ -275,6 +276,7 @@ static bool find_reduction(Privatiser *p, const LInstr *store) {
       bool same = p->array[in->a] == p->array[store->a] && in->imm.i == store->imm.i && in->c == store->c;
       if (!same || !same_int(p, in->b, store->b, 0)) return false;
       *flag_of(p, in) = *flag_of(p, store) = true;
+      p->loads[store - p->body] = (int)(in - p->body);
       return true;
     }
     const int32_t operands[] = {in->a, in->b, in->c};
@@ -320,13 +322,13 @@ static int *all_minus_one(Arena *a, int n) {
   return v;
 }
 
-static Privatiser *open_privatiser(Fn *fn, const PrivateLoop *l) {
+static Privatiser *open_privatiser(Fn *fn, const PrivateLoop *l, int width) {
   Arena *a = fn->m->arena;
   Privatiser *p = NEW(a, Privatiser);
   int n = fn->regs.len, length = l->end - l->body;
   LInstr *body = NEW_ARRAY(a, LInstr, length + 1);
   memcpy(body, fn->code.data + l->body, sizeof *body * (size_t)length);
-  *p = (Privatiser){.fn = fn, .l = l, .body = body, .n = length, .nregs = n};
+  *p = (Privatiser){.fn = fn, .l = l, .body = body, .n = length, .nregs = n, .width = width};
   p->module = (LModule){.funcs = fn->m->funcs.data, .nfuncs = fn->m->funcs.len};
   p->defined = NEW_ARRAY(a, int, n + 1);
   p->only = NEW_ARRAY(a, const LInstr *, n + 1);
@@ -338,6 +340,8 @@ static Privatiser *open_privatiser(Fn *fn, const PrivateLoop *l) {
   p->data = all_minus_one(a, n);
   p->slots = NEW_ARRAY(a, int, n + 1);
   p->reduces = NEW_ARRAY(a, bool, length + 1);
+  p->loads = NEW_ARRAY(a, int, length + 1);
+  p->places = NEW_ARRAY(a, int, length + 1);
   return p;
 }
 
@@ -436,9 +440,9 @@ static LFunc *excerpt(const Privatiser *p, int start) {
  * 1.15 to 8 times, by measurements. */
 #define WORTH 0.8
 
-/* Would the copy run several iterations at once, and faster than the loop, which comes last? For vectors of LIMIT_LANES
- * numbers, whatever the processor has: all shall take the same loop. */
-static bool is_faster(Privatiser *p) {
+/* Would the copy run several iterations at once, p->width if that is LIMIT_TURN, and faster than the loop, which comes
+ * last? For vectors of LIMIT_LANES numbers, whatever the processor has: all shall take the same loop. */
+static bool is_faster(const Privatiser *p) {
   const LFunc *f = excerpt(p, p->l->start);
   LaneFacts *facts = lanes_facts(p->fn->m->arena, &p->module, f);
   int n;
@@ -447,7 +451,8 @@ static bool is_faster(Privatiser *p) {
     if (choices[k].loop.privatised) copy = &choices[k];
     if (!loop || choices[k].loop.end > loop->loop.end) loop = &choices[k]; /* the outermost one of the last nest */
   }
-  return copy && loop && !copy->loop.why && copy->wide * WORTH < loop->row * LIMIT_LANES;
+  bool wide = copy && !copy->loop.why && (copy->loop.doubled || p->width == LIMIT_LANES);
+  return wide && loop && copy->wide * WORTH < loop->row * LIMIT_LANES;
 }
 
 /* Puts what was emitted since `from` before instruction `to`. */
@@ -459,20 +464,27 @@ static void move_code(Fn *fn, int from, int to) {
   memcpy(fn->code.data + to, moved, sizeof(LInstr) * (size_t)n);
 }
 
-void lower_privatise(Fn *fn, const PrivateLoop *l) {
-  Privatiser *p = open_privatiser(fn, l);
-  if (!can_copy(p)) return;
+typedef enum Outcome { NO_COPY, DROPPED, KEPT } Outcome;
+
+static Outcome try_copy(Fn *fn, const PrivateLoop *l, int width) {
+  Privatiser *p = open_privatiser(fn, l, width);
+  if (!can_copy(p)) return NO_COPY;
   int from = fn->code.len, end = fn_label(fn);
   if (!privatise_emit(p)) {
     fn->code.len = from;
-    return;
+    return NO_COPY;
   }
   fn_jump(fn, end);
   fn_place(fn, p->l->original);
   move_code(fn, from, l->start);
   fn_place(fn, end);
-  if (is_faster(p)) return;
+  if (is_faster(p)) return KEPT;
   int added = fn->code.len - 1 - from;
   memmove(fn->code.data + l->start, fn->code.data + l->start + added, sizeof(LInstr) * (size_t)(from - l->start));
   fn->code.len = from;
+  return DROPPED;
+}
+
+void lower_privatise(Fn *fn, const PrivateLoop *l) {
+  if (try_copy(fn, l, LIMIT_TURN) == DROPPED) try_copy(fn, l, LIMIT_LANES);
 }

@@ -22,7 +22,11 @@ typedef struct Privatiser {
   int *data;           /* by array register: the data of the reduction array that stands for it; -1 */
   int *slots;          /* by array register: numbers of an element; 0: nothing is added to it */
   bool *reduces;       /* by instruction of the body: is it part of an addition to a reduction array? */
-  int index, lane;     /* of the copy: the iteration's number, and that modulo LIMIT_LANES */
+  int *loads;          /* by STORE that is such a part: its LOAD */
+  int *places;         /* by LOAD that is: where it reads, of the copy */
+  int width;           /* numbers of an element that an iteration makes: LIMIT_LANES or LIMIT_TURN */
+  int index, lane;     /* of the copy: the iteration's number, and that modulo width */
+  int sum;             /* that modulo LIMIT_LANES: the number of a partial sum */
 } Privatiser;
 
 bool privatise_is_private(const Privatiser *p, int pointer); /* is the array made in the body? */
