@@ -198,18 +198,18 @@ def bar(name, order):
     return VALUE_BARS.get("pow" if POWER.match(name) else name, BARS[0]) if order == 0 else BARS[order]
 
 
-def probes_of(n, highest):
+def probes_of(n, highest, modes="FR"):
     for order in range(highest + 1):
         for orders in itertools.product(range(order + 1), repeat=n):
             if sum(orders) == order:
-                for modes in itertools.product("FR", repeat=order):
+                for modes in itertools.product(modes, repeat=order):
                     yield orders, "".join(modes)
 
 
-def certify(atled, options, name, entries, highest, show=False):
+def certify(atled, options, name, entries, highest, show=False, modes="FR"):
     points = [p for p, _ in entries]
     highest = min(highest, max(map(sum, entries[0][1])))
-    probes = list(probes_of(len(next(iter(entries[0][1]))), highest))
+    probes = list(probes_of(len(next(iter(entries[0][1]))), highest, modes))
     worst = [Worst() for _ in range(highest + 1)]
     for (orders, modes), results in zip(probes, measured(atled, options, name, points, probes), strict=True):
         order = sum(orders)
@@ -300,12 +300,17 @@ def thinned(entries):
 
 
 def measured_all(atled, scalars, modules, check):
-    """Scalar functions as machine code, those of modules in the evaluator. A check measures a part of both in the evaluator."""
-    tasks = [(name, thinned(e) if check else e, "off" if check else "always", 2 if check else 3) for name, e in scalars.items()]
-    tasks += [(name, e[::len(e) - 1 or 1] if check else e, "off", 1 if check else 2) for name, e in modules.items()
+    """Scalar functions as machine code, those of modules in the evaluator. A check measures a part of both in the evaluator, of modules
+    only reverse mode."""
+    tasks = [(name, thinned(e) if check else e, "off" if check else "always", 2 if check else 3, "FR") for name, e in scalars.items()]
+    tasks += [(name, e[::len(e) - 1 or 1] if check else e, "off", 1 if check else 2, "R" if check else "FR") for name, e in modules.items()
               if not check or not name.startswith(SLOW)]
+
+    def measure(task):
+        name, entries, jit, highest, modes = task
+        return certify(atled, [f"--jit={jit}"], name, entries, highest, modes=modes)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        worsts = list(pool.map(lambda t: certify(atled, [f"--jit={t[2]}"], t[0], t[1], t[3]), tasks))
+        worsts = list(pool.map(measure, tasks))
     return {task[0]: (len(task[1]), worst) for task, worst in zip(tasks, worsts)}
 
 
