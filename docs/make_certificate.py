@@ -202,8 +202,8 @@ def probes_of(n, highest, modes="FR"):
     for order in range(highest + 1):
         for orders in itertools.product(range(order + 1), repeat=n):
             if sum(orders) == order:
-                for modes in itertools.product(modes, repeat=order):
-                    yield orders, "".join(modes)
+                for word in itertools.product(modes, repeat=order):
+                    yield orders, "".join(word)
 
 
 def certify(atled, options, name, entries, highest, show=False, modes="FR"):
