@@ -20,7 +20,7 @@ import tempfile
 from fractions import Fraction
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-sys.path.insert(0, os.path.join(ROOT, "tests", "tables"))
+sys.path[:0] = [os.path.join(ROOT, "docs"), os.path.join(ROOT, "tests", "tables")]
 import certificate_counts  # noqa: E402
 from certificate_cases import ARRAYS, CASES, COUNTED, Case  # noqa: E402
 
@@ -300,9 +300,10 @@ def thinned(entries):
 
 
 def measured_all(atled, scalars, modules, check):
-    """Scalar functions as machine code, those of modules in the evaluator. A check measures a part of both in the evaluator, of modules
-    only reverse mode."""
-    tasks = [(name, thinned(e) if check else e, "off" if check else "always", 2 if check else 3, "FR") for name, e in scalars.items()]
+    """Functions of the prelude as machine code, those of modules in the evaluator. A check measures a part of both in the evaluator, of
+    modules only reverse mode."""
+    tasks = [(name, thinned(e) if check else e, "off" if check or "." in name else "always", 2 if check else 3, "FR")
+             for name, e in scalars.items()]
     tasks += [(name, e[::len(e) - 1 or 1] if check else e, "off", 1 if check else 2, "R" if check else "FR") for name, e in modules.items()
               if not check or not name.startswith(SLOW)]
 
