@@ -167,7 +167,7 @@ def judged(name, result, exact, scale, order):
         return kind, None
     if abs(exact) > LARGEST and result == (math.inf if exact > 0 else -math.inf):
         return None, None
-    if isinstance(scale, float):
+    if isinstance(scale, float) or scale > LARGEST:
         return None, None
     if math.isnan(result):
         return ("lost" if abs(exact) > LARGEST else "nan"), None
