@@ -7,8 +7,9 @@
  * The loop pays if its iterations, with those of the loops inside, are about as many as the accumulator has entries, or
  * one for each LIMIT_SPARSE entries of an empty one. So does a loop that captures an accumulator and reads it so often.
  * An accumulator that isn't empty and that each iteration takes an entry out of (TAKE) is filled if the loop runs: the
- * first TAKE would fill it. What is filled in order by the loop's own index becomes a stacked output instead
- * (mapped_outputs.c). */
+ * first TAKE would fill it. One that the loop captures or carries and that each iteration fills is filled once, before
+ * the loop: FILL in the body → FILL outside. What is filled in order by the loop's own index becomes a stacked output
+ * instead (mapped_outputs.c). */
 #include "facts/ir_loop_facts.h"
 #include "ir/remarks.h"
 #include "ir/world.h"
