@@ -161,9 +161,10 @@ static Node *unrolled_step(World *w, Func *f, Node **args, Node *call) {
   Compilation *c = compilation(w);
   Node *known = map_get(&c->unrolling.calls, call);
   if (known || c->unrolling.failed) return known ? known : call;
-  bool deep = c->unrolling.depth >= LIMIT_UNROLL_DEPTH;
+  bool deep = c->unrolling.depth >= c->unrolling.deepest;
   if (deep || c->unrolling.steps >= LIMIT_UNROLL_STEPS) {
-    c->unrolling.failed = limit_reached(w->arena, deep ? AT_UNROLL_DEPTH : AT_UNROLL_STEPS);
+    Limit depth = c->unrolling.deepest == LIMIT_UNROLL_DEPTH ? AT_UNROLL_DEPTH : AT_UNROLL_BRANCHING;
+    c->unrolling.failed = limit_reached(w->arena, deep ? depth : AT_UNROLL_STEPS);
     return call;
   }
   c->unrolling.depth++;
@@ -174,6 +175,25 @@ static Node *unrolled_step(World *w, Func *f, Node **args, Node *call) {
   if (r->flags & (NODE_CALLS | NODE_AD)) r = call;
   map_put(&c->unrolling.calls, call, r);
   return r;
+}
+
+typedef struct SelfCalls {
+  World *w;
+  const Func *f;
+  int n;
+} SelfCalls;
+
+static void count_self_calls(void *user, Graph *g) {
+  SelfCalls *s = user;
+  const GraphBody *b = graph_body(s->w, g);
+  for (int i = 0; i < b->n; i++) s->n += b->nodes[i]->op == OP_CALL && b->nodes[i]->attr.func == s->f;
+}
+
+/* How deep calls of f are followed. */
+static int deepest_step(World *w, const Func *f) {
+  SelfCalls s = {w, f, 0};
+  ir_walk_graphs(w, f->graph, count_self_calls, &s);
+  return s.n > 1 ? LIMIT_UNROLL_BRANCHING : LIMIT_UNROLL_DEPTH;
 }
 
 /* Recursion on a known number: followed to its end, and kept if no call is left. Recursion that forks isn't followed:
@@ -189,6 +209,7 @@ static Node *unrolled_call(World *w, Func *f, Node **args, Site site) {
   if (r) return r;
   const void *definition = (const void *)(uintptr_t)(1 + (uint64_t)ir_site_info(w, site)->definition);
   c->unrolling.site = site;
+  c->unrolling.deepest = deepest_step(w, f);
   c->unrolling.failed = false;
   c->unrolling.steps = site ? (int)(uintptr_t)map_get(&c->unroll_counts, definition) : 0;
   map_init(&c->unrolling.calls, w->temp);

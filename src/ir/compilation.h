@@ -21,8 +21,8 @@ typedef struct Inlining {
 
 /* The recursion on a known number that is being followed: see call.c. */
 typedef struct Unrolling {
-  int depth, steps;
-  bool failed; /* it goes too far */
+  int depth, steps, deepest;
+  bool failed; /* it goes too far, as deeper than `deepest` */
   Site site;   /* where the outermost call stands */
   Map calls;   /* CALL nodes of it -> what they became */
 } Unrolling;

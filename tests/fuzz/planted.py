@@ -52,7 +52,7 @@ FAULTS = {
     # Two things see to it: operands that wait, and the places of the text.
     "an error before the effects of its operands": [
         ("src/elab/elab_state.c", "  return ir_after(c->w, x, el_token(c), WAITS_END); /* the lengths of an array wait, too */", "  return x;"),
-        ("src/lower/schedule.c", "ir_site_standing(w, there, here) != STANDS_ELSEWHERE ||", "ir_site_standing(w, there, here) == STANDS_BEFORE ||")],
+        ("src/facts/effect_places.c", "ir_site_standing(w, effect, here) != STANDS_ELSEWHERE ||", "ir_site_standing(w, effect, here) == STANDS_BEFORE ||")],
     "a derivative that loses its digits (of softmax, next to 1)": [
         ("stdlib/prelude.atl", "[ ps[i] * (ds[i] - mean - lost) | i < length ps ]", "[ ps[i] * (ds[i] - mean) | i < length ps ]")],
 }
