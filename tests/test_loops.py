@@ -57,8 +57,8 @@ INNER = """let f (a : float[]) =
   s
 """
 KEPT = [
-    # functions that can be one of a few closures: the cosine's argument is left
-    (LOOP % ("g = fun x -> x", "s <- s + g a[i]; if i % 2 = 0 then g <- (fun x -> x * a[0]) else g <- (fun x -> sin x + a[i])"), 0, 0, 1),
+    # functions that can be one of a few closures: the cosine's argument is read again
+    (LOOP % ("g = fun x -> x", "s <- s + g a[i]; if i % 2 = 0 then g <- (fun x -> x * a[0]) else g <- (fun x -> sin x + a[i])"), 0, 0, 0),
     (LOOP % ("g = fun x -> x", "s <- s + g a[i]; let c = a[i] in g <- (fun x -> x * c)"), 0, 0, 0),
     # the gradient itself is a column, unless its first element is made apart; the element before is read again, the one before
     # that is kept
