@@ -7,7 +7,7 @@ usage: run.py --atled EXE [NAME...] [--rounds N] [--cpu LEVEL] [--trap-nan] [--j
 
 Each program checks its figures against what is known before it is timed, and the two must agree. C is compiled twice, with
 -O3 -march=native -ffast-math and with the options that Atled gives to GCC. Everything is measured in turns, N times (3), as
-processor time of the thread; printed are medians, and in brackets the least and the greatest ratio of one round:
+processor time of the thread, in Atled with one thread as in C (unless ATLED_THREADS says otherwise); printed are medians, and in brackets the least and the greatest ratio of one round:
 
     primal, gradient     milliseconds, in Atled
     grad/primal          their ratio, and C's (with Atled's options)
@@ -40,6 +40,7 @@ import sys
 import tempfile
 
 here = os.path.dirname(os.path.abspath(__file__))
+os.environ.setdefault("ATLED_THREADS", "1")
 SORTS = ("atled", "same", "fast")
 TASKS = ("primal", "gradient")
 SHARED = ("driver.atl", "reader.atl")

@@ -8,8 +8,8 @@
  * The loop waits for the check by its trip count; if it runs not at all the check holds, of other numbers. So a check
  * that left an inner loop leaves the outer one too. What is reported is the first index that fails, as if it were found
  * in the loop. Loops with effects keep their checks: what came before the failure happens. Checks in branches stay
- * there: perhaps none is made. A check that two sizes are equal leaves the loop as well; behind it one of them stands for
- * both in the loop, so that loops inside can be joined.
+ * there: perhaps none is made. A check that two sizes are equal leaves the loop as well; behind it one of them stands
+ * for both in the loop, so that loops inside can be joined.
  *
  * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
  * can be joined with others, and an iteration without branches can run beside the next ones. */
