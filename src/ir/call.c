@@ -177,23 +177,21 @@ static Node *unrolled_step(World *w, Func *f, Node **args, Node *call) {
   return r;
 }
 
-typedef struct SelfCalls {
-  World *w;
-  const Func *f;
-  int n;
-} SelfCalls;
-
-static void count_self_calls(void *user, Graph *g) {
-  SelfCalls *s = user;
-  const GraphBody *b = graph_body(s->w, g);
-  for (int i = 0; i < b->n; i++) s->n += b->nodes[i]->op == OP_CALL && b->nodes[i]->attr.func == s->f;
+/* How often f calls itself in graph g and in those inside. */
+static int self_calls(World *w, const Func *f, Graph *g) {
+  const GraphBody *b = graph_body(w, g);
+  int n = 0;
+  for (int i = 0; i < b->n; i++) {
+    const Node *x = b->nodes[i];
+    n += x->op == OP_CALL && x->attr.func == f;
+    for (int k = 0; k < x->ngraphs; k++) n += self_calls(w, f, x->graphs[k]);
+  }
+  return n;
 }
 
 /* How deep calls of f are followed. */
 static int deepest_step(World *w, const Func *f) {
-  SelfCalls s = {w, f, 0};
-  ir_walk_graphs(w, f->graph, count_self_calls, &s);
-  return s.n > 1 ? LIMIT_UNROLL_BRANCHING : LIMIT_UNROLL_DEPTH;
+  return self_calls(w, f, f->graph) > 1 ? LIMIT_UNROLL_BRANCHING : LIMIT_UNROLL_DEPTH;
 }
 
 /* Recursion on a known number: followed to its end, and kept if no call is left. Recursion that forks isn't followed:
