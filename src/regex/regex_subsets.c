@@ -121,7 +121,9 @@ static void list_step(Maker *m, List *l, int at) {
 
 static void follow(Maker *m, List *l, int at, uint32_t open, RegexSide behind, RegexSide next);
 
-/* Where a loop goes on with less priority; the first way is followed. An open loop has read nothing: it is left. */
+/* A loop step has two successors, body and exit. Follows the one of higher priority and returns the other one; *open
+ * becomes the set of open loops there. If the loop is open, its iteration has read no byte: then the exit is the only
+ * successor, and is returned. */
 static int follow_loop(Maker *m, List *l, const Step *step, uint32_t *open, RegexSide behind, RegexSide next) {
   uint32_t bit = (uint32_t)1 << (step->of >> 1) >> 1, inside = *open | bit, outside = *open & ~bit;
   bool lazy = step->of & LAZY, left = *open & bit;
