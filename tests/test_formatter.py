@@ -98,7 +98,7 @@ def sources(root, rng, seed):
         if number % 4 == 0:
             yield generate.PREAMBLE + "\n" + generate.program(number, seed, 12).text()
             continue
-        items = re.split(r"\n(?=let |test |type |print )", rng.choice(texts))
+        items = re.split(r"\n(?=let |test |type |rule |print )", rng.choice(texts))
         yield "\n".join(items[:rng.randrange(1, 16)]) + "\n"
 
 

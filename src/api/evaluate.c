@@ -98,7 +98,7 @@ static AtledStatus run_steps(AtledVM *vm, Plan *plan, Unit **units, const LowerE
     const Step *s = &plan->steps.data[i];
     Unit *unit = units[i];
     const LFunc *f = entries[i].func;
-    if (s->item->kind == I_TEST || s->item->kind == I_BENCH) {
+    if (s->item->kind == I_TEST || s->item->kind == I_BENCH || s->item->kind == I_RULE) {
       if (!reports_run(vm, unit, s, f, reports)) return fail_step(vm, plan, s);
       continue;
     }
@@ -190,7 +190,9 @@ typedef struct EvalCall {
 static AtledStatus eval_body(AtledVM *vm, void *arg) {
   EvalCall *c = arg;
   Plan plan;
+  checker_test_rules(vm->checker, c->reports && c->reports->kinds & REPORT_TESTS);
   AtledStatus status = plan_front(vm, c->name, c->source, strlen(c->source), &plan);
+  checker_test_rules(vm->checker, false);
   if (status != ATLED_OK) return status;
   if (c->names_values) plan_name_values(vm, &plan);
   plan.warns = !c->names_values && !c->reports;

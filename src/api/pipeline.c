@@ -50,6 +50,8 @@ void plan_take_back(AtledVM *vm, Plan *plan, int item) {
     if (m->items.data[i]->kind == I_FOREIGN)
       map_put(&m->values, m->items.data[i]->name.name, m->items.data[i]->binding);
   }
+  for (int i = item; i < m->items.len; i++)
+    if (m->items.data[i]->kind == I_RULE) rewrite_rule_take_back(vm->checker, m->items.data[i]->rewrite);
   m->items.len = item;
 }
 
@@ -168,7 +170,7 @@ static bool is_left_out(ItemKind kind, Reported reported) {
 }
 
 void plan_add_graph(AtledVM *vm, Plan *plan, Graph *g) {
-  Step s = {.elab.graph = g};
+  Step s = {.elab.graph = g, .nrules = elab_rules_held(vm->elab)};
   vec_push(&vm->scratch, plan->steps, s);
 }
 
@@ -183,7 +185,9 @@ static void elaborate_items(AtledVM *vm, Plan *plan, Module *m, int first, Repor
     Step step = {.item = m->items.data[i], .module = m};
     if (is_left_out(step.item->kind, reported)) continue;
     int before = vm->diags.all.len;
-    if (elab_item(vm->elab, m, step.item, &vm->diags, &step.elab) && step.elab.graph) {
+    bool made = elab_item(vm->elab, m, step.item, &vm->diags, &step.elab);
+    step.nrules = step.item->kind == I_RULE ? 0 : elab_rules_held(vm->elab); /* a rule is tested without rules */
+    if (made && step.elab.graph) {
       vec_push(&vm->scratch, plan->steps, step);
       if (plan->learns) learn_globals(vm->world, &step.elab, step.elab.graph->result);
     }
@@ -192,8 +196,10 @@ static void elaborate_items(AtledVM *vm, Plan *plan, Module *m, int first, Repor
 }
 
 AtledStatus plan_elaborate(AtledVM *vm, Plan *plan, Reported reported) {
+  int rules = elab_rules_held(vm->elab);
   for (int i = 0; i < vm->fresh.len; i++) elaborate_items(vm, plan, vm->fresh.data[i], 0, REPORT_NONE);
   elaborate_items(vm, plan, vm->main, plan->first_item, reported);
+  if (!vm->diags.errors) elab_check_rules(vm->elab, rules, &vm->diags);
   if (!report_diags(vm)) return ATLED_OK;
   plan_take_back(vm, plan, plan->first_item);
   return ATLED_COMPILE_ERROR;
@@ -213,10 +219,22 @@ static AtledStatus verify_stages(AtledVM *vm, const OptStages *s) {
   return ATLED_OK;
 }
 
+/* Once for a program. */
+static void warn_of_endless_rule(AtledVM *vm, Plan *plan, const OptStages *s) {
+  const IrRule *r = s->endless_rule;
+  if (!r || plan->endless_rule) return;
+  plan->endless_rule = true;
+  diag_warning(&vm->diags, r->at, "rewrite-rule", "the rule `%s` would be applied without end: rules stopped after %d",
+               r->name, LIMIT_RULE_COUNT)
+      ->hint = "what a rule makes should be smaller than what it matches, or no rule's left side should match it again";
+}
+
 void plan_begin_step(AtledVM *vm, Plan *plan, OptStages *stages, int i) {
   const ElabItem *e = &plan->steps.data[i].elab;
   stages[i] = (OptStages){.built = e->graph, .globals = e->globals, .nglobals = e->nglobals};
+  stages[i].nrules = plan->steps.data[i].nrules;
   opt_before_derivatives(vm->world, &stages[i]);
+  warn_of_endless_rule(vm, plan, &stages[i]);
   learn_globals(vm->world, e, stages[i].optimised->result);
 }
 
@@ -228,6 +246,7 @@ AtledStatus plan_finish_graph(AtledVM *vm, Plan *plan, OptStages *stages, int i)
   OptStages *s = &stages[i];
   s->rules = elab_rules(vm->elab, s->optimised, s->pool);
   opt_derivatives_and_after(vm->world, s);
+  warn_of_endless_rule(vm, plan, s);
   plan->steps.data[i].final = s->final;
   plan->steps.data[i].pool = s->pool;
   return verify_stages(vm, s);

@@ -11,6 +11,7 @@ typedef struct Step {
   ElabItem elab;
   Graph *final; /* optimised, without derivatives to be taken */
   Pool *pool;   /* what its function values may be */
+  int nrules;   /* rewrite rules of higher numbers don't hold in it */
 } Step;
 
 typedef struct OldName {
@@ -27,9 +28,10 @@ typedef struct Plan {
   Vec(OldName) old; /* what the program's names meant before */
   Undo *undo;       /* the same of all that it defines: undo.c */
   Vec(Step) steps;
-  bool warns;  /* of steps that are known to fail, before it runs */
-  bool whole;  /* it is to be kept: see program.c */
-  bool learns; /* what a graph tells of globals is used as soon as it is elaborated */
+  bool warns;        /* of steps that are known to fail, before it runs */
+  bool endless_rule; /* has been reported */
+  bool whole;        /* it is to be kept: see program.c */
+  bool learns;       /* what a graph tells of globals is used as soon as it is elaborated */
 } Plan;
 
 /* Parses and checks. On ATLED_OK the items are in vm->main. */

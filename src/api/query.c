@@ -108,6 +108,7 @@ static void add_item(Ask *a, const Item *item) {
   case I_TYPE: add_types(a, item); return;
   case I_FOREIGN: add_symbol(a, item->name.name, "function", item->span, item->name.span); return;
   case I_IMPORT: add_symbol(a, item->name.name, "module", item->span, item->name.span); return;
+  case I_RULE: add_symbol(a, item->name.name, "rule", item->span, item->name.span); return;
   case I_TEST:
   case I_BENCH: add_symbol(a, item->text, item->kind == I_TEST ? "test" : "bench", item->span, item->span); return;
   default: return;

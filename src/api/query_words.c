@@ -115,7 +115,8 @@ static void offer_types(Words *w) {
 }
 
 static void offer_keywords(Words *w) {
-  static const char *const of_items[] = {"type", "import", "open", "foreign", "test", "bench", "pullback", "tangent"};
+  static const char *const of_items[] = {"type",  "import",   "open",    "foreign", "test",
+                                         "bench", "pullback", "tangent", "rule"};
   for (int k = 0; k < TOK_COUNT; k++)
     if (token_is_keyword((TokenKind)k)) offer(w, token_text((TokenKind)k), "keyword", NULL, NULL);
   const char *source = w->ask->query.source;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests and benchmarks: items that are run to be reported on.
+/* Tests, rewrite rules and benchmarks: items that are run to be reported on.
  *
  * A test's value is a bool, or, where its expression is a comparison, that and both sides (check/reported.c), which are
- * shown if it is false. A benchmark's value is a record of Bench.timing. What goes wrong in one of them is reported as
- * its own failure, and the run goes on, unless somebody stopped it. */
+ * shown if it is false. A rule's is a text: what is wrong with it. A benchmark's value is a
+ * record of Bench.timing. What goes wrong in one of them is reported as its own failure, and the run goes on, unless
+ * somebody stopped it. */
 #include "api/pipeline.h"
 #include <string.h>
 
@@ -33,14 +34,26 @@ static const char *failure(AtledVM *vm, const Item *item, const Desc *desc, cons
   return arena_printf(&vm->scratch, one_line ? "is false: %s %s %s" : "is false:\n    %s\n  %s\n    %s", l, op, r);
 }
 
+static const char *name_of(AtledVM *vm, const Item *item) {
+  return item->kind == I_RULE ? arena_printf(&vm->scratch, "rule %s", item->name.name) : item->text;
+}
+
+/* What is wrong with a test or rule whose value this is; NULL: nothing. */
+static const char *wrong(AtledVM *vm, const Step *s, const Desc *desc, const Slot *value) {
+  if (s->item->kind == I_BENCH) return NULL;
+  if (s->item->kind == I_TEST) return value[0].i ? NULL : failure(vm, s->item, desc, value);
+  const StringObj *text = (const StringObj *)value[0].p;
+  return text->len ? arena_strndup(&vm->scratch, text->bytes, (size_t)text->len) : NULL;
+}
+
 /* ---- Reports --------------------------------------------------------------------------------------- */
 /* message: NULL if all went well; value: of the step then. */
 static void report(AtledVM *vm, const Step *s, Reports *r, const char *message, const Slot *value) {
   int line, column;
   span_position(&vm->sources, s->item->span, &line, &column);
   r->failed += message != NULL;
-  if (s->item->kind == I_TEST) {
-    if (r->test) r->test(r->user, s->item->text, line, message);
+  if (s->item->kind != I_BENCH) {
+    if (r->test) r->test(r->user, name_of(vm, s->item), line, message);
     return;
   }
   AtledBench b = {.name = s->item->text, .line = line, .message = message};
@@ -62,8 +75,7 @@ bool reports_run(AtledVM *vm, Unit *unit, const Step *s, const LFunc *f, Reports
   Slot *res = NEW_ARRAY(&vm->scratch, Slot, f->nresults + 1);
   const Desc *desc = step_value_desc(vm, s);
   if (run_function(vm, unit, f, NULL, res) == 0) {
-    bool failed = s->item->kind == I_TEST && !res[0].i;
-    report(vm, s, r, failed ? failure(vm, s->item, desc, res) : NULL, res);
+    report(vm, s, r, wrong(vm, s, desc, res), res);
     run_release_slots(vm, desc, res);
     return true;
   }

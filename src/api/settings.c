@@ -24,7 +24,7 @@ static int mode_of(const char *text) {
 
 static bool is_mode(const char *text) { return mode_of(text) < MODES; }
 static bool is_switch(const char *text) { return strcmp(text, "0") == 0 || strcmp(text, "1") == 0; }
-static bool is_lanes(const char *text) { return strcmp(text, "on") == 0 || strcmp(text, "off") == 0; }
+static bool is_on_or_off(const char *text) { return strcmp(text, "on") == 0 || strcmp(text, "off") == 0; }
 static bool is_level(const char *text) { return *text >= '0' && *text <= '3' && !text[1]; }
 
 static bool is_program(const char *text) { return access(text, X_OK) == 0; }
@@ -69,12 +69,13 @@ static const struct {
     {"ATLED_JIT", is_mode, "auto, off or always"},
     {"ATLED_STRICT_FP", is_switch, "0 or 1"},
     {"ATLED_OPT", is_level, "0, 1, 2 or 3"},
-    {"ATLED_LANES", is_lanes, "on or off"},
+    {"ATLED_LANES", is_on_or_off, "on or off"},
     {"ATLED_CACHE_SIZE", is_size, "a number of bytes, as in 100M or 2G"},
     {"ATLED_DUMP_JIT", is_folder, "a folder"},
     {"ATLED_COMPILER", is_program, "the program atled-compiler"},
     {"ATLED_COIN", is_size, "a number"},
     {"ATLED_PASSES", is_passes, "-PASS or stop=N, with commas between"},
+    {"ATLED_RULES", is_on_or_off, "on or off"},
     {"ATLED_STEAL", is_size, "a number"},
     {"ATLED_THREADS", is_count, "a number from 1 to 1000000000, or auto"},
 };
@@ -183,6 +184,11 @@ JitOptions settings_jit(AtledVM *vm) {
 bool settings_passes(PassWatch *watch) {
   const char *passes = setting("ATLED_PASSES");
   return passes && passes_read(passes, watch);
+}
+
+bool settings_rules(void) {
+  const char *rules = setting("ATLED_RULES");
+  return !rules || strcmp(rules, "off") != 0;
 }
 
 int64_t settings_coin(void) {

@@ -10,6 +10,7 @@ bool settings_config(AtledConfig *own, const AtledConfig *host);
 /* Warns of those that make no sense, once for each VM. */
 void settings_check(AtledVM *vm);
 /* The number of the test option ATLED_COIN, whose tosses decide where code runs; -1: it isn't set. */
+bool settings_rules(void); /* are rewrite rules applied? */
 int64_t settings_coin(void);
 uint64_t settings_steal(void); /* Rt.steal, by ATLED_STEAL */
 /* Reads ATLED_PASSES, which runs of the optimiser are left out. False: it isn't set. */

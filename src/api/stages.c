@@ -52,10 +52,16 @@ static AtledStatus select_name(AtledVM *vm, Plan *plan, const char *of) {
   return ATLED_OK;
 }
 
+static void forget_rules(AtledVM *vm) {
+  for (int i = 0; i < vm->world->funcs.len; i++)
+    for (IrRule *r = vm->world->funcs.data[i]->rules; r; r = r->next) r->applied = 0;
+}
+
 AtledStatus plan_select(AtledVM *vm, Plan *plan, const char *of) {
   OptStages *stages = NEW_ARRAY(&vm->scratch, OptStages, plan->steps.len + 1);
   AtledStatus status = plan_optimise(vm, plan, stages);
   if (vm->heap.reached) memset(vm->heap.reached, 0, sizeof *vm->heap.reached * LIMIT_COUNT);
+  forget_rules(vm);
   return status == ATLED_OK ? select_name(vm, plan, of) : status;
 }
 
@@ -77,6 +83,14 @@ static void count_sizes(const Arena *a, const LModule *m) {
   if (total > LIMIT_HUGE_MODULE) limit_reached(a, AT_HUGE_MODULE);
 }
 
+/* How often each rewrite rule was applied. */
+static void print_rules(AtledVM *vm, Str *out) {
+  for (int i = 0; i < vm->world->funcs.len; i++)
+    for (const IrRule *r = vm->world->funcs.data[i]->rules; r; r = r->next)
+      if (r->applied)
+        str_printf(out, "%8u  rule %-27s  %-16s  %s\n", r->applied, r->name, "ir", "calls that it replaced");
+}
+
 static void print_limits(AtledVM *vm, const Plan *plan, Str *out) {
   const uint32_t *reached = vm->heap.reached;
   count_sizes(&vm->arena, lower_plan(vm, plan));
@@ -94,6 +108,7 @@ static void print_limits(AtledVM *vm, const Plan *plan, Str *out) {
                        : "shown",
                name, (long long)l->value, l->where, l->given_up);
   }
+  print_rules(vm, out);
 }
 
 /* ---- Remarks ---------------------------------------------------------------------- */

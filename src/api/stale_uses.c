@@ -67,7 +67,7 @@ static void walk(Walk *w, const Expr *e) {
 static void walk_item(Walk *w, const Item *item) {
   w->found.len = 0;
   for (int i = 0; item->kind == I_LET && i < item->nlets; i++) walk(w, item->lets[i].value);
-  bool is_plain = item->kind == I_EXPR || item->kind == I_PULLBACK || item->kind == I_TANGENT;
+  bool is_plain = item->kind == I_EXPR || item->kind == I_PULLBACK || item->kind == I_TANGENT || item->kind == I_RULE;
   if (is_plain || (item->kind == I_FOREIGN && item->expr)) walk(w, item->expr);
   if (item->kind == I_TEST || item->kind == I_BENCH) walk(w, item->run ? item->run : item->expr);
 }

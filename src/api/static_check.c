@@ -53,7 +53,7 @@ static void add_function(StaticCheck *c, Item *item, Binding *b) {
   if (!binding_fun(b) || vm->world->next_id - c->nodes > LIMIT_CHECKED_NODES) return;
   Type **inst = sample_types(vm, b, &own);
   const Func *f = inst ? elab_function(vm->elab, b, inst, 0, &own) : NULL;
-  Step s = {.item = item, .module = vm->main, .elab.graph = f ? f->graph : NULL};
+  Step s = {.item = item, .module = vm->main, .nrules = elab_rules_held(vm->elab), .elab.graph = f ? f->graph : NULL};
   if (s.elab.graph) vec_push(&vm->scratch, c->plan->steps, s);
 }
 

@@ -118,6 +118,32 @@ typedef enum BindingKind {
   BIND_FOREIGN /* a C function */
 } BindingKind;
 
+/* A call of a function on the left side of a rewrite rule: with what types in place of its quantified variables; NULL:
+ * they are effects, of none. */
+typedef struct RuleUse {
+  Binding *function;
+  Type **inst;
+  Span at;
+} RuleUse;
+
+/* A rewrite rule that was checked: see check/rewrite_rules.c. */
+struct RewriteRule {
+  Item *item; /* its binding has the quantified variables */
+  RuleUse *uses;
+  int nuses;
+  int number;                   /* elaboration's: in the order in which rules began to hold; 0: it doesn't yet */
+  bool ended;                   /* another one was declared in its place, or it was taken back */
+  bool off;                     /* it has ended, or doesn't hold yet */
+  struct RewriteRule *replaces; /* the one that ended by its declaration, or NULL */
+  void *elab;                   /* elaboration's: the types that there are patterns for */
+};
+
+/* The rules on whose left sides a function is called, in the order of their declarations. */
+typedef struct RuleList {
+  RewriteRule *rule;
+  struct RuleList *next;
+} RuleList;
+
 struct Binding {
   BindingKind kind;
   int nqvars;
@@ -131,9 +157,10 @@ struct Binding {
   LetBinding *let;          /* top-level and local lets: the definition; NULL otherwise */
   Binding **group;          /* members of its `let rec … and …`, itself included: ngroup; NULL when not rec */
   Item *pullback, *tangent; /* the function's own derivative rules, checked against its type, or NULL */
-  void *scheme;             /* the checker's: relations between the quantified variables */
-  void *elab;               /* elaboration's: instances, globals */
-  int depth, loops;         /* the checker's: nesting of functions and comprehensions, for the rules of mut variables */
+  RuleList *rewrites;
+  void *scheme;     /* the checker's: relations between the quantified variables */
+  void *elab;       /* elaboration's: instances, globals */
+  int depth, loops; /* the checker's: nesting of functions and comprehensions, for the rules of mut variables */
   bool rec;
   bool captured; /* a `mut` variable of which that has been reported */
 };
@@ -201,6 +228,10 @@ bool check_program(Checker *c, Module *m, Program *p, Diags *diags);
 bool tc_foreign_effect(const Item *item); /* of a `foreign` item: is its library written with a `!`? */
 /* A binding of the module, its opened modules or the prelude, by name (for look-ups by hosts and `--of`). */
 Binding *checker_lookup(Checker *c, Module *m, Sym name);
+/* Are rewrite rules of the program to be tested? */
+void checker_test_rules(Checker *c, bool on);
+/* The rule holds no more, and the one that ended by its declaration does again. */
+void rewrite_rule_take_back(Checker *c, RewriteRule *rule);
 /* Where a type, or else a constructor, of that name is declared that the module sees. */
 typedef struct Declared {
   Span span;

@@ -207,6 +207,9 @@ struct Checker {
   Hole *hole; /* or NULL */
   int steps;  /* left for the walk under way */
   int items_read;
+  Binding
+      *matmul; /* the prelude's function that `@` of two matrices calls; NULL: not looked up yet, or there is none */
+  bool tests_rules; /* the program's own are tested */
   State s;
 };
 
@@ -343,7 +346,12 @@ bool tc_defines(const Item *item, Sym name);
 Span tc_place_defined(const Item *item, Sym name); /* where it does */
 /* Checks the items from i on that belong together; returns the index after them. */
 int tc_check_items(Checker *c, Module *m, Item **items, int i, int n);
+/* ---- rewrite_rules.c --------------------------------------------------------------------- */
+/* Its sides have been inferred without errors. Sets item->rewrite if nothing is wrong. */
+void tc_check_rewrite_rule(Checker *c, Module *m, Item *item);
 /* ---- reported.c ------------------------------------------------------------------------ */
+/* The test of a rewrite rule, whose value is a text; NULL: functions can't be compared. */
+Expr *tc_rule_test(Checker *c, const Item *rule);
 /* What is evaluated for the report on a test or benchmark instead of its expression, unchecked; NULL: that itself. */
 Expr *tc_reported_expr(Checker *c, const Item *item);
 void tc_state_begin(Checker *c, Module *m, LazyItem *lazy);

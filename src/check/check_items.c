@@ -184,6 +184,52 @@ static void check_definition(Checker *c, Module *m, Item *item, Item **rules, in
   tc_local_pop_to(c, mark);
 }
 
+/* ---- Rewrite rules ------------------------------------------------------------------- */
+static Binding *rule_binding(Checker *c, Module *m, Item *item) {
+  Binding *b = NEW(c->arena, Binding);
+  b->kind = BIND_TOP;
+  b->name = item->name.name;
+  b->span = item->name.span;
+  b->module = m;
+  b->item = item;
+  return item->binding = b;
+}
+
+static void infer_sides(Checker *c, Module *m, Item *item) {
+  Marks marks = tc_enter_level(c);
+  Binding *b = rule_binding(c, m, item);
+  c->s.in_rule = true;
+  b->type = tc_infer(c, item->expr);
+  c->s.in_rule = false;
+  const Expr *sides = (item->expr->kind == E_FUN ? item->expr->args[0] : item->expr);
+  Place place = {.at = sides->args[1]->span, .also = sides->args[0]->span, .also_label = "the left side has this type"};
+  tc_expect_type(c, sides->args[0]->type, sides->args[1]->type, place);
+  tc_leave_level(c, marks, &b, 1, GEN_FUNCTION);
+}
+
+/* Type variables that nothing decides are floats in a test. */
+static void make_floats(Checker *c, Type *t, int depth) {
+  t = type_repr(t);
+  if (t->kind == TY_VAR && !(t->classes & CLASS_EFFECT)) tc_unify(c, t, c->t_float);
+  for (int i = 0; i < t->n && depth < LIMIT_TYPE_DEPTH; i++) make_floats(c, t->args[i], depth + 1);
+}
+
+static void add_test(Checker *c, const Module *m, Item *item) {
+  bool own = !m->library && !m->name;
+  item->run = c->tests_rules && own ? tc_rule_test(c, item) : NULL;
+  if (!item->run) return;
+  Marks marks = tc_enter_level(c);
+  Type *t = tc_infer(c, item->run);
+  make_floats(c, item->run->args[1]->type, 0);
+  tc_leave_expression(c, marks, t);
+}
+
+static void check_rewrite_rule(Checker *c, Module *m, Item *item) {
+  infer_sides(c, m, item);
+  if (tc_no_errors(c)) tc_check_rewrite_rule(c, m, item);
+  if (item->rewrite) add_test(c, m, item);
+}
+
 static bool is_scalar(const Type *t) { return t->kind == TY_INT || t->kind == TY_FLOAT || t->kind == TY_BOOL; }
 
 /* May a C function take it, or give it? An array that it gives has its length: `sized`. */
@@ -431,6 +477,7 @@ static void check_item(Checker *c, Module *m, Item *item, Item **rules, int nrul
     diag_error(c->diags, item->name.span, tc_diag_code(D_MISPLACED_RULE),
                "this %s doesn't stand directly after the definition of `%s`", rule_word(item), item->name.name);
     return;
+  case I_RULE: check_rewrite_rule(c, m, item); return;
   case I_ERROR: return;
   }
 }

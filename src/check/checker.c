@@ -40,6 +40,8 @@ void checker_save(Checker *c, Module *m) {
 
 int checker_items_read(const Checker *c) { return c->items_read; }
 
+void checker_test_rules(Checker *c, bool on) { c->tests_rules = on; }
+
 void checker_set_prelude(Checker *c, Module *prelude) { c->prelude = prelude; }
 void checker_set_rights(Checker *c, RightsGiven rights) { c->rights = rights; }
 

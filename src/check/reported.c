@@ -3,6 +3,8 @@
  *
  *   test "t" = a < b      match (a, b) with (l, r) -> (l < r, l, r)
  *   bench "b" = e         Bench.time (fun () -> e) ()
+ *   rule r x y : a = b    Test.rule_exact (fun (x, y) -> (a, b)), a text: what is wrong; where the types hold floats
+ *                         Test.rule_close, or Test.rule_smooth, which looks at derivatives, too
  *
  * So both sides of a comparison are computed once, and known to the report. The names of the variables can't be
  * written, so no name in a or b means them. */
@@ -66,6 +68,45 @@ static Expr *timed(Checker *c, Expr *e) {
   call->args[0] = variable(c, "Bench", "time", e->span);
   call->args[1] = function;
   call->args[2] = new_expr(c, E_UNIT, e->span, 0);
+  return call;
+}
+
+/* fun () -> …, fun x -> …, fun (x, y) -> … */
+static Expr *function_of_all(Checker *c, Expr *equation) {
+  bool any = equation->kind == E_FUN;
+  Expr *f = new_expr(c, E_FUN, equation->span, 1);
+  int n = any ? equation->nparams : 0;
+  Pat *all = new_pattern(c, n ? P_TUPLE : P_UNIT, equation->span, n);
+  for (int i = 0; i < n; i++) all->args[i] = equation->params[i];
+  f->args[0] = any ? equation->args[0] : equation;
+  f->nparams = 1;
+  f->params = NEW_ARRAY(c->arena, Pat *, 1);
+  f->params[0] = n == 1 ? equation->params[0] : all;
+  return f;
+}
+
+/* What the types of all parameters hold, and those of the sides. */
+static void scan_rule(Checker *c, const Item *rule, Leaves *params, Leaves *sides) {
+  Type *t = type_repr(rule->binding->type);
+  *params = (Leaves){.budget = LIMIT_TYPE_STEPS};
+  *sides = *params;
+  for (; t->kind == TY_FUN && rule->expr->kind == E_FUN && t->args[1]; t = type_repr(t->args[1])) {
+    Leaves one = {.budget = LIMIT_TYPE_STEPS};
+    tc_scan_leaves(c, t->args[0], &one);
+    params->has_float |= one.has_float || one.nopen > 0;
+    params->has_fun |= one.has_fun;
+  }
+  tc_scan_leaves(c, t, sides);
+}
+
+Expr *tc_rule_test(Checker *c, const Item *rule) {
+  Leaves params, sides;
+  scan_rule(c, rule, &params, &sides);
+  bool floats = sides.has_float || sides.nopen > 0, smooth = floats && params.has_float && !params.has_fun;
+  if (sides.has_fun) return NULL;
+  Expr *call = new_expr(c, E_APPLY, rule->span, 2);
+  call->args[0] = variable(c, "Test", smooth ? "rule_smooth" : floats ? "rule_close" : "rule_exact", rule->span);
+  call->args[1] = function_of_all(c, rule->again);
   return call;
 }
 

@@ -30,6 +30,8 @@ void elab_set_prelude(Elab *e, Checker *checker, Module *prelude) {
 
 void elab_save(Elab *e) { SAVE(e->arena, *e); }
 
+int elab_rules_held(const Elab *e) { return e->w->nrules; }
+
 int elab_functions_made(const Elab *e) { return e->functions_made; }
 
 Entry el_enter(Elab *e, Diags *diags) {
@@ -41,8 +43,15 @@ Entry el_enter(Elab *e, Diags *diags) {
   return saved;
 }
 
+/* Rules are tried after elaboration, so their patterns are made at its end. Making them may make instances. */
+static void make_patterns(Elab *e) {
+  while (e->renewed.len) el_rewrites(e, e->renewed.data[--e->renewed.len]);
+}
+
 bool el_leave(Elab *e, Entry saved) {
   bool ok = !e->failed;
+  if (!saved.stack_base && ok) make_patterns(e);
+  if (!saved.stack_base) e->renewed.len = 0;
   for (int i = 0; i < e->unfit.len && !saved.stack_base; i++) e->unfit.data[i]->ctors = NULL;
   if (!saved.stack_base) e->unfit.len = 0;
   e->diags = saved.diags;
@@ -143,7 +152,7 @@ int elab_define_global(Elab *e, Binding *b) { return define_global(e, b, elab_ty
 
 static bool has_value(Elab *e, const Item *item) {
   if (item->kind == I_EXPR || item->kind == I_TEST || item->kind == I_BENCH) return true;
-  bool any = false;
+  bool any = item->kind == I_RULE && item->run;
   for (int i = 0; item->kind == I_LET && i < item->nlets; i++) any |= is_computed(e, &item->lets[i]);
   return any;
 }
@@ -151,6 +160,7 @@ static bool has_value(Elab *e, const Item *item) {
 bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out) {
   (void)m;
   *out = (ElabItem){0};
+  if (item->kind == I_RULE && !el_rewrite_rule(e, item, diags)) return false;
   if (!has_value(e, item)) return true;
   Entry saved = el_enter(e, diags);
   Ctx c;
@@ -160,7 +170,8 @@ bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out) {
   Node *value = item->kind == I_LET ? let_values(&c, item, out) : el_expr(&c, item_expr(item));
   IrType *type = value->type;
   if (effect) value = el_with_token(&c, value);
-  Graph *g = region_close(c.region, value, item->kind == I_LET ? NULL : item->text);
+  bool named = item->kind != I_LET && item->kind != I_RULE;
+  Graph *g = region_close(c.region, value, named ? item->text : NULL);
   if (!el_leave(e, saved)) {
     *out = (ElabItem){0};
     return false;

@@ -35,9 +35,15 @@ void elab_save(Elab *e);
 int elab_functions_made(const Elab *e);
 
 /* Elaborates an item that was checked without errors. I_LET of computed values: see ElabItem. I_EXPR, I_TEST and
- * I_BENCH: the graph's value is that of the expression (`run`, if there is one). False after an error in diags; `out`
+ * I_BENCH: the graph's value is that of the expression (`run`, if there is one). I_RULE: its patterns at one choice of
+ * types are made; the graph is that of its test, if there is one. False after an error in diags; `out`
  * is then empty. */
 bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out);
+
+/* How many rewrite rules have begun to hold; and warns of overlaps of those since then, with each other and with older
+ * ones, that make different things of a term. */
+int elab_rules_held(const Elab *e);
+void elab_check_rules(Elab *e, int since, Diags *diags);
 
 /* Are the item's values of the types that their bindings have, so that these suffice to make their globals again? And
  * is there a function in one? */

@@ -282,6 +282,14 @@ static void call_sized(Elab *e, Binding *b, const Subst *s, const Def *d, Instan
   ir_func_finish(e->w, f, ir_call(e->w, g, args, el_site(&c, b->span)));
 }
 
+/* Do calls of its instances stay calls, for rewrite rules to match them? */
+static bool is_ruled(const Elab *e, const Binding *b) {
+  if (e->w->no_rules || e->w->traps != TRAP_NOTHING) return false;
+  for (const RuleList *l = b->rewrites; l; l = l->next)
+    if (!l->rule->ended) return true;
+  return false;
+}
+
 static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span use) {
   Def d = {.name = b->name, .span = b->span, .subst = s, .type = el_ir_type(e, s, b->type)};
   d.arity = binding_arity(b, d.type);
@@ -303,6 +311,7 @@ static void define_top(Elab *e, Binding *b, const Subst *s, Instance *in, Span u
   }
   f->recursive = binding_recursive(e, b);
   f->opaque = b->pullback || b->tangent;
+  if (!in->effect && is_ruled(e, b)) ir_mark_ruled(e->w, f);
   if (b->kind == BIND_FOREIGN && b->item->expr) {
     call_sized(e, b, s, &d, in);
   } else if (b->kind == BIND_FOREIGN) {
@@ -345,6 +354,7 @@ Instance *el_instance(Elab *e, Binding *b, IrType **inst, Span use) {
   e->rule = 0;
   define_top(e, b, s, in, use);
   e->rule = rule;
+  if (in->func->ruled) vec_push(e->arena, e->renewed, b);
   return in;
 }
 

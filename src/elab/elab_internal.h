@@ -11,6 +11,7 @@
  *   elab_array.c   literals, subscripts, comprehensions, assignment, for and while
  *   elab_match.c   patterns and decision trees
  *   elab_arith.c   operators; elab_struct.c: what works leaf by leaf on any structure
+ *   elab_rewrites.c  patterns of rewrite rules
  *   elab_prims.c   the primitives that `foreign "prim"` binds; elab_rules.c: their derivative rules
  *
  * Nodes are read in a region (ir.h). Every function here that returns a Node returns one that is read in
@@ -91,8 +92,9 @@ struct Elab {
   int depth;          /* instances under way */
   int functions_made; /* see elab_functions_made */
   uintptr_t stack_base;
-  Vec(IrType *) unfit; /* variants whose conversion failed */
-  Map leaves;          /* IrType -> Leaf bits + 1 */
+  Vec(Binding *) renewed; /* of functions with rewrite rules: got an instance since patterns were made */
+  Vec(IrType *) unfit;    /* variants whose conversion failed */
+  Map leaves;             /* IrType -> Leaf bits + 1 */
   Vec(StructFunc) struct_funcs;
   Func *rules[OP_COUNT]; /* elab_rules.c */
   bool rule_known[OP_COUNT];
@@ -239,6 +241,12 @@ bool el_is_function(const Binding *b);
 bool el_is_global(const Binding *b);
 BindingInfo *el_info(Elab *e, Binding *b);
 Node *el_let(Ctx *c, Expr *let); /* binds; returns unit, or the checks that only a unit value carries */
+
+/* ---- elab_rewrites.c ------------------------------------------------------------------ */
+/* Instances of the function were made: makes what patterns its rules can have now. */
+void el_rewrites(Elab *e, const Binding *b);
+/* Makes the patterns of the rule at one choice of types. False after an error in diags. */
+bool el_rewrite_rule(Elab *e, const Item *item, Diags *diags);
 
 /* ---- elab_expr.c ---------------------------------------------------------------------- */
 Node *el_expr(Ctx *c, Expr *e);

@@ -18,6 +18,9 @@
  *                      pow x y · powi x n · fmin a b · fmax a b (rules are looked up under these names)
  *                      compare a b · hash a (the order of sorting, and a hash that agrees)
  *                      bit_and bit_or bit_xor shift_left shift_right (logical)
+ *        matrices      like_reversed a · like_transposed a · like_transposed_twice a (a, but for its dimensions where
+ *                      it has no elements: those of what the function makes of one that has these, or again)
+ *        tests         arbitrary n (a value of any type, chosen by n; functions that their argument changes)
  *        structures    zeros_like x · map_floats f x · map_floats2 f x y · inner x y · floats x · with_floats x fs
  *   2. Scalar operations, by their text in ir/ops.def: sin cos exp log sqrt floor atan2 hypot erf gamma lgamma digamma
  *      trigamma is_nan not and or …
@@ -166,6 +169,27 @@ static Node *do_reshape(PrimCall *p) {
   return ir_reshape(p->c->w, p->result, p->args[1], dims, el_site(p->c, p->at));
 }
 
+/* The array, of which dimensions are 0 where these are: `cleared` is 0 where `zero` is. */
+static Node *clear_dims(PrimCall *p, Node *zero, int from, int to) {
+  World *w = p->c->w;
+  Node *a = p->args[0], **dims = ir_dims(w, a), *none = ir_int(w, 0);
+  for (int k = from; k < to; k++) dims[k] = ir_op3(w, OP_SELECT, ir_op2(w, OP_IEQ, zero, none), none, dims[k]);
+  return ir_reshape(w, a->type, a, dims, 0);
+}
+
+/* A stacked array without rows has rows of no elements. */
+static Node *do_like_reversed(PrimCall *p) {
+  return clear_dims(p, ir_len(p->c->w, p->args[0], 0), 1, ir_rank(p->args[0]->type));
+}
+
+static Node *do_like_transposed(PrimCall *p) { return clear_dims(p, ir_len(p->c->w, p->args[0], 1), 0, 1); }
+
+static Node *do_like_transposed_twice(PrimCall *p) {
+  World *w = p->c->w;
+  Node *both = ir_op2(w, OP_IMIN, ir_len(w, p->args[0], 0), ir_len(w, p->args[0], 1));
+  return clear_dims(p, both, 0, ir_rank(p->args[0]->type));
+}
+
 /* One level less: the first two dimensions become one. */
 static Node *do_flatten(PrimCall *p) {
   Ctx *c = p->c;
@@ -284,6 +308,40 @@ static Node *do_op(PrimCall *p) {
   return el_trapped(p->c, op, y, x, n, p->at);
 }
 
+static Node *arbitrary(Ctx *c, IrType *t, Node *number, Span at);
+
+typedef struct ArbitraryFunction {
+  IrType *result;
+  Var number;
+  Span at;
+} ArbitraryFunction;
+
+/* A value chosen by the function's number, the floats of it scaled by the cosine of what the argument's add up to. */
+static Node *arbitrary_result(Ctx *c, void *user, Node *x) {
+  const ArbitraryFunction *f = user;
+  Node *number = ir_op2(c->w, OP_IADD, el_read(c, &f->number), ir_int(c->w, 1));
+  Node *y = arbitrary(c, f->result, number, f->at);
+  bool depends = el_leaves(c->e, x->type) & LEAF_FLOAT && el_leaves(c->e, y->type) & LEAF_FLOAT;
+  if (!depends) return y;
+  Node *sum = el_sum(c, el_floats(c, x, f->at), f->at);
+  return el_leafwise(c, SK_SCALE, BIN_MUL, LEAF_FLOAT, y, NULL, ir_op1(c->w, OP_COS, sum), true, f->at);
+}
+
+/* Functions are made here, all else by the runtime. */
+static Node *arbitrary(Ctx *c, IrType *t, Node *number, Span at) {
+  if (t->kind == T_FUN && !t->effect) {
+    ArbitraryFunction f = {t->args[1], el_var(c, number), at};
+    return el_closure(c, t, c->function, arbitrary_result, &f);
+  }
+  if (t->kind != T_TUPLE || !(el_leaves(c->e, t) & LEAF_FUN)) return el_rt(c, "arbitrary", t, t, &number, 1, at);
+  Node **parts = NEW_ARRAY(c->e->arena, Node *, t->n + 1);
+  for (int i = 0; i < t->n; i++)
+    parts[i] = arbitrary(c, t->args[i], ir_op2(c->w, OP_IADD, number, ir_int(c->w, 4 * i)), at);
+  return ir_tuple(c->w, t, parts);
+}
+
+static Node *do_arbitrary(PrimCall *p) { return arbitrary(p->c, p->result, p->args[0], p->at); }
+
 static Node *do_rt(PrimCall *p) {
   const RtPrim *rt = p->prim->rt;
   Ctx *c = p->c;
@@ -363,6 +421,10 @@ static const Prim table[] = {
     {"inner", 2, do_inner, NO_OP, NULL},
     {"floats", 1, do_floats, NO_OP, NULL},
     {"with_floats", 2, do_with_floats, NO_OP, NULL},
+    {"arbitrary", 1, do_arbitrary, NO_OP, NULL},
+    {"like_reversed", 1, do_like_reversed, NO_OP, NULL},
+    {"like_transposed", 1, do_like_transposed, NO_OP, NULL},
+    {"like_transposed_twice", 1, do_like_transposed_twice, NO_OP, NULL},
 };
 enum { NTABLE = sizeof table / sizeof *table };
 

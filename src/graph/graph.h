@@ -166,6 +166,15 @@ void ir_follow_paths(World *w, int depth, bool optional);
 bool ir_paths_end(const World *w);
 int ir_paths_depth(const World *w); /* of the longest path that was followed */
 
+/* ---- Rewrite rules (rule_overlaps.c) ----------------------------------------------------------- */
+/* A term to which two rules apply, and what becomes of it by one and by the other first:
+ * over the parameters of both. */
+typedef struct RuleOverlap {
+  Node *term, *one, *other;
+} RuleOverlap;
+/* Is there a term to which r applies as a whole and q within, with different results? */
+bool ir_rules_disagree(World *w, const IrRule *r, const IrRule *q, RuleOverlap *out);
+
 /* ---- Memos (memo.c) --------------------------------------------------------------------------- */
 /* A place for what a pass made of a graph, a function or a type: NULL at first, one for each name and n
  * bytes of facts. */

@@ -70,6 +70,7 @@ static Func *declare(Rewriter *r, Func *f, bool *is_new) {
   n->recursive = f->recursive;
   n->opaque = f->opaque;
   n->outlined = f->outlined;
+  if (f->opaque) n->ruled = f->ruled; /* others are written out now */
   n->made_for = f->made_for;
   n->foreign = f->foreign;
   n->span = f->span;
@@ -88,8 +89,13 @@ static void fill(Rewriter *r, Func *f, Func *n) {
   if (f->graph) ir_func_finish(r->w, n, rewrite_graph(r, f->graph)->result);
 }
 
+/* While rewrite rules are tried, functions whose calls they may match are no copies; these are written out later. */
+static bool stays(const Rewriter *r, const Func *f) {
+  return f->ruled && !f->opaque && compilation(r->w)->heads != HEADS_WRITTEN_OUT;
+}
+
 Func *rewrite_func(Rewriter *r, Func *f) {
-  if (!f) return NULL;
+  if (!f || stays(r, f)) return f;
   bool is_new;
   Func *n = declare(r, f, &is_new);
   if (is_new) fill(r, f, n);

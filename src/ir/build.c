@@ -450,9 +450,17 @@ Node *ir_product(World *w, Node **dims, int n) {
   return x;
 }
 
-/* One that has as many elements for certain can't fail, and has no place: so equal ones are one node. */
+static bool has_dims(World *w, Node *a, Node **dims) {
+  for (int k = 0; k < ir_rank(a->type); k++)
+    if (dims[k] != ir_len(w, a, k)) return false;
+  return true;
+}
+
+/* reshape a (shape a) = a. One that has as many elements for certain can't fail, and has no place: so equal ones are
+ * one node. */
 Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
   int r = ir_rank(array);
+  if (array == a->type && has_dims(w, a, dims)) return a;
   Node **ops = with_indices(w, a, NULL, 0, dims, r, 0);
   if (ir_product(w, dims, r) == ir_product(w, ir_dims(w, a), ir_rank(a->type))) site = 0;
   return ir_intern(w, &(Node){.op = OP_RESHAPE, .type = array, .ops = ops, .nops = r + 1, .site = site});

@@ -11,6 +11,7 @@
  * - Inlining within inlining doesn't terminate where a function reaches itself through data. It stops at a depth and
  *   a number, and then its outermost call stays a call. */
 #include "ir/ir_internal.h"
+#include "ir/remarks.h"
 #include <string.h>
 
 /* ---- Instantiation --------------------------------------------------------------- */
@@ -222,8 +223,52 @@ static bool within(World *w, const Func *f, int size, Limit which) {
   return f->graph->size <= size || !limit_reached(w->arena, which);
 }
 
+static bool is_endless(World *w, const IrRule *r) {
+  Compilation *c = compilation(w);
+  bool deep = c->rewrite_depth >= LIMIT_RULE_DEPTH;
+  if (!deep && c->rewrites < LIMIT_RULE_COUNT) return false;
+  c->endless_rule = r;
+  return limit_reached(w->arena, deep ? AT_RULE_DEPTH : AT_RULE_COUNT);
+}
+
+/* What the left side waits for and the right side drops. */
+static Node *wait_for_dropped(World *w, const IrRule *r, Node *made, Node **bound) {
+  bool *read = NEW_ARRAY(w->temp, bool, r->right->nparams + 1);
+  const GraphBody *b = graph_body(w, r->right);
+  for (int i = 0; i < b->n; i++)
+    if (b->nodes[i]->op == OP_PARAM) read[b->nodes[i]->attr.i] = true;
+  for (int i = 0; i < r->right->nparams; i++)
+    if (!read[i]) made = ir_waiting(w, made, bound[i]);
+  return made;
+}
+
+/* What a rewrite rule makes of the call; NULL: none applies. */
+static Node *rewritten_call(World *w, Func *f, Node **args, Site site) {
+  Compilation *c = compilation(w);
+  Node **bound;
+  IrRule *r = ir_rule_for(w, f, args, &bound);
+  if (!r || is_endless(w, r)) return NULL;
+  r->applied++;
+  c->rewrites++;
+  c->rewrite_depth++;
+  if (w->remarks) ir_remark(w, "rules", site, arena_printf(w->arena, "rule `%s` applied", r->name));
+  Node *made = ir_instantiate(w, r->right, bound, site);
+  c->rewrite_depth--;
+  return wait_for_dropped(w, r, made, bound);
+}
+
+/* A call that rewrite rules may match; NULL: it is one like others by now. */
+static Node *ruled_call(World *w, Func *f, Node **args, Site site) {
+  const Compilation *c = compilation(w);
+  if (!f->ruled || c->heads == HEADS_WRITTEN_OUT) return NULL;
+  Node *r = c->heads == HEADS_REWRITTEN ? rewritten_call(w, f, args, site) : NULL;
+  return r ? r : f->opaque ? ir_opaque_call(w, f, args, site) : ir_plain_call(w, f, args, site);
+}
+
 Node *ir_call(World *w, Func *f, Node **args, Site site) {
   Compilation *c = compilation(w);
+  Node *ruled = ruled_call(w, f, args, site);
+  if (ruled) return ruled;
   if (f->opaque && !c->inline_rules) return ir_opaque_call(w, f, args, site);
   if (!f->graph || f->outlined) return ir_plain_call(w, f, args, site);
   if (!f->recursive && within(w, f, LIMIT_INLINE_SIZE, AT_INLINE_SIZE)) return inlined_call(w, f, f->graph, args, site);

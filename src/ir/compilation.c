@@ -43,4 +43,14 @@ Graph *ir_without_rules(World *w, Graph *g, Graph *(*pass)(World *w, Graph *g, v
   return g;
 }
 
+Graph *ir_with_rules(World *w, Graph *g, Graph *(*pass)(World *w, Graph *g, void *user), void *user) {
+  Compilation *c = compilation(w), before = *c;
+  c->heads = HEADS_REWRITTEN;
+  c->inline_rules = false;
+  g = pass(w, g, user);
+  c->heads = before.heads;
+  c->inline_rules = before.inline_rules;
+  return g;
+}
+
 bool ir_is_older(const World *w, const IrType *t) { return t->id <= compilation(w)->ids; }

@@ -5,7 +5,8 @@
  * asks. All that a pass sets for others to see, and all that is true for one entry only, stands here; the object is
  * made when an entry begins and freed when it ends, however it ends, and in between nobody else refers to it. So what
  * a pass sets and doesn't put back can't be met by the next entry. What holds for a part of an entry is set by one
- * function each, which runs that part and puts it back: ir_rewrite, ir_without_rules, and call.c's own. */
+ * function each, which runs that part and puts it back: ir_rewrite, ir_without_rules, ir_with_rules, and call.c's
+ * own. */
 #ifndef ATLED_COMPILATION_H
 #define ATLED_COMPILATION_H
 #include "ir/ir.h"
@@ -39,10 +40,17 @@ struct Compilation {
   Arena arena;        /* World.temp: goes at the end */
   Compilation *outer; /* what the entry has compiled before a mark within it */
   /* The pass that runs. */
-  bool inline_rules;  /* functions with a derivative rule are inlined too: set by ir_without_rules alone */
-  Rewriter *rewriter; /* and what it wants of instantiation, below: set by ir_rewrite alone */
-  bool renormalise;   /* every node is made anew */
-  bool general_calls; /* calls aren't specialised to the functions that they pass */
+  /* What becomes of calls that rewrite rules may match: elaboration leaves them; rules are tried; they are written out
+     like others. */
+  enum { HEADS_STAY, HEADS_REWRITTEN, HEADS_WRITTEN_OUT } heads;
+  int nrules;                  /* rules of higher numbers aren't tried: they were declared later */
+  bool differentiated;         /* derivatives have been taken */
+  int rewrites, rewrite_depth; /* rules applied so far, and within each other */
+  const IrRule *endless_rule;  /* the one that was to be applied when there were too many; NULL: there weren't */
+  bool inline_rules;           /* functions with a derivative rule are inlined too: set by ir_without_rules alone */
+  Rewriter *rewriter;          /* and what it wants of instantiation, below: set by ir_rewrite alone */
+  bool renormalise;            /* every node is made anew */
+  bool general_calls;          /* calls aren't specialised to the functions that they pass */
   const struct Differentiation *differentiation; /* in ad_expand, which alone sets it: see ad/ad_internal.h */
   /* Calls under way, and what became of them. */
   Inlining inlining;

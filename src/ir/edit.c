@@ -152,6 +152,7 @@ Func *edit_func_close(FuncEdit *e, Node *result) {
   out->span = e->f->span;
   out->recursive = e->f->recursive;
   out->opaque = e->f->opaque;
+  if (out->opaque && out->nparams == e->f->nparams) out->ruled = e->f->ruled;
   out->outlined = e->f->outlined;
   ir_func_finish(e->w, out, result);
   return out;

@@ -321,8 +321,12 @@ struct Func {
   bool recursive; /* set if a graph reachable from its own calls it: by ir_mark_recursive at the latest */
   bool opaque;    /* has a derivative rule: not inlined before AD is done */
   bool outlined;  /* stands for code that would be made several times: never inlined */
-  Func *pullback; /* rule: same parameters -> (value, closure) */
-  Func *tangent;  /* rule: parameters, tangents -> (value, tangent) */
+  /* Rewrite rules may match its calls, so these stay until rules have been tried: the function as elaboration made it,
+     which has the rules; NULL: there are none. */
+  struct Func *ruled;
+  struct IrRule *rules; /* that begin with its calls, in order of declaration */
+  Func *pullback;       /* rule: same parameters -> (value, closure) */
+  Func *tangent;        /* rule: parameters, tangents -> (value, tangent) */
   /* With a rule: of each parameter a number for the closures in it that the function is specialised to, 0: none;
      NULL: none at all. See specialise.c. */
   const uint64_t *made_for;
@@ -333,6 +337,21 @@ struct Func {
   struct Map *specialised; /* (argument position, closure graph) -> Func */
   void *lower;             /* cache of a later stage */
 };
+
+/* A rewrite rule: calls that `left` matches become `right` of what its parameters stand for. Both are over the rule's
+ * parameters, those of `right`. See rule_matches.c. */
+typedef struct IrRule {
+  Sym name;
+  Span at;
+  int number;        /* rules are tried in the order of their numbers */
+  const bool *off;   /* whether the rule has ended */
+  const Sym *names;  /* of the parameters */
+  const bool *known; /* the parameters that have to be constants */
+  Node *left;        /* a CALL of a Func that is ruled */
+  Graph *right;
+  uint32_t applied; /* how often, since the count was set back */
+  struct IrRule *next;
+} IrRule;
 
 /* ---- World ------------------------------------------------------------------------ */
 typedef struct GlobalInfo {
@@ -358,6 +377,9 @@ struct World {
   Vec(SiteInfo) sites;
   Vec(GlobalInfo) globals;
   Vec(Func *) funcs;
+  bool no_rules;       /* rewrite rules aren't applied */
+  int nrules;          /* rewrite rules that have begun to hold */
+  int ruled;           /* functions that rewrite rules may match calls of */
   void *tables;        /* hash tables, private to ir.c */
   uint64_t identities; /* given out so far: Graph.identity */
   uint32_t next_id;    /* the latest number of a node, type, graph or function */
@@ -383,6 +405,8 @@ void compilation_begin(World *w);
 void compilation_end(World *w);
 /* What the pass makes of g, with functions that have a derivative rule inlined too: no derivative is taken any more. */
 Graph *ir_without_rules(World *w, Graph *g, Graph *(*pass)(World *w, Graph *g, void *user), void *user);
+/* What the pass makes of g while rewrite rules are tried on all calls that it makes. */
+Graph *ir_with_rules(World *w, Graph *g, Graph *(*pass)(World *w, Graph *g, void *user), void *user);
 /* Was the type there before the entry? */
 bool ir_is_older(const World *w, const IrType *t);
 
@@ -526,6 +550,16 @@ Node *ir_make(World *w, Op op, IrType *t, Node **ops, int n);
 Graph *ir_graph(World *w, IrType **params, int n, Node *result, Sym name);
 Func *ir_func(World *w, Sym name, IrType **params, int n, IrType *result); /* unfinished */
 void ir_func_finish(World *w, Func *f, Node *result);
+/* From now on calls of f stay calls until rewrite rules have been tried. */
+void ir_mark_ruled(World *w, Func *f);
+/* Adds the rule to those of the function that its left side begins with. */
+void ir_add_rule(World *w, IrRule *rule);
+/* Does the right side hold a call that the left one matches? */
+bool ir_rule_matches_itself(World *w, const IrRule *rule);
+/* Are they nodes of one operation, but for their operands and places? */
+bool ir_same_operation(const Node *p, const Node *x);
+/* Is x what p is, but for places? Both are over the same n parameters. */
+bool ir_matches(World *w, const Node *p, Node *x, int n);
 /* The result of g with parameters replaced. Sites inside become inlined at `site` (0: unchanged). */
 Node *ir_instantiate(World *w, Graph *g, Node **args, Site site);
 /* x with PARAM k replaced by args[k]. */

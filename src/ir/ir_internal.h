@@ -76,6 +76,8 @@ Node *ir_plain_call(World *w, Func *f, Node **args, Site site); /* neither inlin
 /* A call of f specialised to its known function arguments. NULL if no argument is one, or if specialisations are nested
  * too deep: LIMIT_SPECIAL_DEPTH, and LIMIT_SPECIAL_DERIVATIVES where an argument takes derivatives. */
 Node *ir_specialised_call(World *w, Func *f, Node **args, Site site);
+/* The rule that applies to a call of f, and what its parameters stand for; NULL: none does. */
+IrRule *ir_rule_for(World *w, Func *f, Node **args, Node ***bound);
 Node *ir_opaque_call(World *w, Func *f, Node **args, Site site); /* f has a rule, and derivatives may be taken */
 /* f, to be differentiated at x, for the functions known in x. */
 Node *ir_differentiated(World *w, Node *f, Node *x);

@@ -161,6 +161,7 @@ static void finish_for(World *w, const Func *f, Func *s, Node **args, int n) {
 static void make_for(World *w, const Func *f, Func *s, Node **args, const uint64_t *made_for) {
   Compilation *c = compilation(w);
   s->opaque = true;
+  s->ruled = f->ruled;
   s->made_for = made_for;
   if (f->pullback) s->pullback = declare_like(w, f->pullback);
   if (f->tangent) s->tangent = declare_like(w, f->tangent);

@@ -2,6 +2,7 @@
 /* The stages of an entry, from `built` to `final`. passes.def lists the passes that run in them. */
 #include "opt/opt.h"
 #include "ad/ad.h"
+#include "ir/compilation.h"
 #include "graph/graph.h"
 #include "opt/passes.h"
 #include "support/phases.h"
@@ -106,16 +107,29 @@ static void holds_ad(void *user, Graph *g) {
   if (g->flags & NODE_AD) *(bool *)user = true;
 }
 
+/* A compilation of a stage: calls that rewrite rules may match are written out but in opt_rules. */
+static void begin(World *w, const OptStages *s, bool differentiated) {
+  compilation_begin(w);
+  w->compilation->nrules = s->nrules;
+  w->compilation->heads = HEADS_WRITTEN_OUT;
+  w->compilation->differentiated = differentiated;
+}
+
+static void end(World *w, OptStages *s) {
+  if (!s->endless_rule) s->endless_rule = w->compilation->endless_rule;
+  compilation_end(w);
+}
+
 /* What passes remember goes after each entry's stage, so that a source of many items takes no more than its largest
  * one needs. */
 void opt_before_derivatives(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
-  compilation_begin(w);
+  begin(w, s, false);
   if (w->watch) w->watch->entry = s;
   ir_mark_recursive(w, s->built);
   s->optimised = passes_run(w, s->built, STAGE_BEFORE, s->from);
   s->pool = ir_pool(w, s->optimised, s->globals, s->nglobals);
-  compilation_end(w);
+  end(w, s);
   phase_leave(w->arena->heap, before);
 }
 
@@ -127,7 +141,7 @@ static Graph *after_derivatives(World *w, Graph *g, void *from) {
 static Graph *differentiate_so_deep(World *w, OptStages *s, int *depth, bool optional) {
   arena_mark(w->arena);
   world_save(w);
-  compilation_begin(w);
+  begin(w, s, false);
   ir_use_pool(w, s->pool);
   ir_follow_paths(w, *depth, optional);
   Graph *g = ad_expand(w, s->optimised, s->rules);
@@ -167,13 +181,13 @@ void opt_derivatives_and_after(World *w, OptStages *s) {
   Phase before = phase_enter(w->arena->heap, PHASE_OPTIMISE);
   Graph *g = s->optimised;
   bool ad = false;
-  compilation_begin(w);
+  begin(w, s, true);
   if (w->watch) w->watch->entry = s;
   ir_use_pool(w, s->pool);
   if (!s->given) ir_walk_graphs(w, g, holds_ad, &ad);
   if (ad) g = differentiate_all(w, s);
   if (!s->given) s->differentiated = g;
   s->final = ir_without_rules(w, s->differentiated, after_derivatives, &s->from);
-  compilation_end(w);
+  end(w, s);
   phase_leave(w->arena->heap, before);
 }

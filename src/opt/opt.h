@@ -17,10 +17,12 @@ typedef struct OptStages {
   Graph *built, *optimised, *differentiated, *final;
   const int *globals; /* that the entry makes: indices in World.globals */
   int nglobals;
-  Pool *pool;         /* what its function values may be */
-  Func *const *rules; /* of the scalar operations that are differentiated: see ad_expand */
-  int from;           /* the first run that is made (opt/passes.h); 0: all are */
-  bool given;         /* `differentiated` is a text's: no derivative is taken */
+  Pool *pool;                 /* what its function values may be */
+  Func *const *rules;         /* of the scalar operations that are differentiated: see ad_expand */
+  const IrRule *endless_rule; /* was to be applied when rewrite rules had been too often; NULL: they weren't */
+  int from;                   /* the first run that is made (opt/passes.h); 0: all are */
+  int nrules;                 /* rewrite rules of higher numbers don't hold in it */
+  bool given;                 /* `differentiated` is a text's: no derivative is taken */
 } OptStages;
 /* From built to optimised, and from there, given the rules, to final. All entries of a source are optimised before
  * derivatives are taken in any: a function value that one of them differentiates may be made by another. */

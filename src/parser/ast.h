@@ -5,10 +5,11 @@
 #define ATLED_AST_H
 #include "support/support.h"
 
-typedef struct Type Type;       /* check/check.h */
-typedef struct Binding Binding; /* check/check.h */
-typedef struct Ctor Ctor;       /* check/check.h */
-typedef struct Module Module;   /* check/check.h */
+typedef struct Type Type;               /* check/check.h */
+typedef struct Binding Binding;         /* check/check.h */
+typedef struct Ctor Ctor;               /* check/check.h */
+typedef struct Module Module;           /* check/check.h */
+typedef struct RewriteRule RewriteRule; /* check/check.h */
 typedef struct Expr Expr;
 typedef struct Pat Pat;
 typedef struct TypeExpr TypeExpr;
@@ -214,6 +215,7 @@ typedef enum {
   I_BENCH,
   I_PULLBACK,
   I_TANGENT,
+  I_RULE,
   I_ERROR
 } ItemKind;
 
@@ -253,13 +255,19 @@ typedef struct Item {
     };
     struct {             /* the others */
       Expr *expr;        /* I_EXPR, I_TEST, I_BENCH; I_PULLBACK/I_TANGENT: the rule as an E_FUN over all its parameters;
+                     I_RULE: both sides, an E_TUPLE in an E_FUN over the parameters, if there are any;
                      I_FOREIGN: so the length of the array that it gives, or NULL */
       Sym text;          /* I_TEST and I_BENCH name; I_IMPORT path; I_FOREIGN library */
-      Name name;         /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function */
-      Binding *binding;  /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; else NULL */
+      Name name;         /* I_IMPORT alias; I_OPEN module; I_FOREIGN, I_PULLBACK, I_TANGENT function; I_RULE */
+      Binding *binding;  /* [T] I_FOREIGN: the new one; I_PULLBACK, I_TANGENT: the function; I_RULE: one of its own;
+                     else NULL */
       TypeExpr *annot;   /* I_FOREIGN */
-      Expr *run;         /* [T] I_TEST, I_BENCH: what is evaluated for the report instead of expr, or NULL */
+      Expr *run;         /* [T] I_TEST, I_BENCH, I_RULE: what is evaluated for the report instead of expr, or NULL */
+      Expr *again;       /* I_RULE: `expr` once more, for `run` */
       const char *shown; /* [T] I_EXPR: its type, if that has variables which nothing decides; else NULL */
+      Name *known;       /* I_RULE: parameters that have to be constants */
+      int nknown;
+      RewriteRule *rewrite; /* [T] I_RULE */
     };
   };
 } Item;

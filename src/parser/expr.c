@@ -233,15 +233,15 @@ static Expr *parse_apply(Parser *p) {
   return e;
 }
 
-/* binary = { "-" } apply { operator { "-" } apply }, by precedence */
-static Expr *parse_operations(Parser *p) {
+/* binary = { "-" } apply { operator { "-" } apply }, by precedence; only operators that bind tighter than `loosest` */
+static Expr *parse_operations_above(Parser *p, int loosest) {
   int base = p->operators.len;
   for (;;) {
     while (at(p, TOK_MINUS)) push_operator(p, LEVEL_NEGATE, true);
     Expr *operand = parse_apply(p);
     vec_push(p->temp, p->operands, operand);
     const OperatorInfo *info = &operators[p->tok->kind];
-    if (info->level == LEVEL_NONE) break;
+    if (info->level <= loosest) break;
     check_foreign_operator(p);
     reduce(p, base, info);
     push_operator(p, info->level, false);
@@ -249,6 +249,8 @@ static Expr *parse_operations(Parser *p) {
   while (p->operators.len > base) apply_top(p);
   return p->operands.data[--p->operands.len];
 }
+
+static Expr *parse_operations(Parser *p) { return parse_operations_above(p, LEVEL_NONE); }
 
 Expr *parse_binary(Parser *p) {
   enter(p);
@@ -282,6 +284,18 @@ Expr *parse_rule(Parser *p, Span start) {
   Pat **params = parse_params(p, &n);
   expect(p, TOK_EQ, "a rule is written: pullback f x = (value, fun d -> …)");
   return make_fun(p, params, n, parse_expr(p), start);
+}
+
+#define RULE_FORM "a rule is written: rule twice m : transpose (transpose m) = m"
+
+Expr *parse_equation(Parser *p, Span start) {
+  int n = 0;
+  Pat **params = starts_atom_pattern(p->tok->kind) ? parse_params(p, &n) : NULL;
+  expect(p, TOK_COLON, RULE_FORM);
+  Expr *left = parse_operations_above(p, LEVEL_COMPARE);
+  expect(p, TOK_EQ, RULE_FORM);
+  Expr *sides = new_pair(p, E_TUPLE, left, parse_expr(p));
+  return n ? make_fun(p, params, n, sides, start) : sides;
 }
 
 /* binding = [ "mut" ] ( name params | pattern ) [ ":" type ] "=" expr */

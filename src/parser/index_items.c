@@ -4,9 +4,10 @@
  * index_items is run when Atled is built, by the program that makes the library's
  * sources a part of it, and by tests; index_find is what is left to do when a
  * program runs. The index is arrays of numbers without pointers, so it needs no
- * work when the library is loaded. A function's rules are read with it: their ranges
- * join its own, the one before. Another rule is an item of its own, which is
- * read, and reported, when its function is. */
+ * work when the library is loaded. A function's derivative rules are read with it: their
+ * ranges join its own, the one before. Another derivative rule is an item of its own, which
+ * is read, and reported, when its function is. So are rewrite rules that directly follow a
+ * definition: the one of the functions on the left that is used last. */
 #include "parser/parser.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +21,20 @@ typedef struct Indexer {
   Str pool;
 } Indexer;
 
-/* Whether the item is a rule; comment lines may stand above it. */
-static bool range_is_rule(const Source *src, const ItemRange *r) {
+/* Comment lines may stand above what the item begins with. */
+static bool begins_after_comments(const Source *src, const ItemRange *r, const char *word) {
   const char *s = src->text + r->start;
   for (const char *line = s; *line == '#'; s = line)
     if (!(line = strchr(line, '\n')) || !*++line) return false;
-  return !strncmp(s, "pullback", 8) || !strncmp(s, "tangent", 7);
+  return strncmp(s, word, strlen(word)) == 0;
 }
+
+static bool range_is_rule(const Source *src, const ItemRange *r) {
+  return begins_after_comments(src, r, "pullback") || begins_after_comments(src, r, "tangent");
+}
+
+/* A rewrite rule has no name that others use: it is read with the item before it. */
+static bool range_is_rewriting(const Source *src, const ItemRange *r) { return begins_after_comments(src, r, "rule "); }
 
 static bool defines(const ItemRange *r, Sym name) {
   for (int i = 0; i < r->nnames; i++)
@@ -70,7 +78,7 @@ ItemIndex *index_items(Lexer *lx, Arena *arena, SymTable *syms, const Source *sr
   const ItemRange *last = NULL; /* that is no rule */
   for (int i = 0; i < n && x.items.len < UINT16_MAX && x.names.len + ranges[i].nnames <= UINT16_MAX; i++) {
     bool rule = range_is_rule(src, &ranges[i]) && ranges[i].nnames == 1;
-    if (rule && last && defines(last, ranges[i].names[0])) {
+    if (last && (range_is_rewriting(src, &ranges[i]) || (rule && defines(last, ranges[i].names[0])))) {
       x.items.data[x.items.len - 1].end = ranges[i].end;
       continue;
     }

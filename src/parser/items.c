@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Top-level items. Seven words are keywords only here, before a name or string.
+/* Top-level items. Eight words are keywords only here, before a name or string.
  *
  *   item = let_head | "type" type_decl { "and" type_decl } | expr
  *        | "import" string "as" Module | "open" Module
  *        | "foreign" string name ":" foreign_type | ( "test" | "bench" ) string "=" expr
- *        | ( "pullback" | "tangent" ) name params "=" expr */
+ *        | ( "pullback" | "tangent" ) name params "=" expr
+ *        | "rule" name [ params ] ":" binary "=" expr [ "when" known { "&&" known } ]
+ *   known = "known" name */
 #include "parser/parser_internal.h"
 #include <string.h>
 
@@ -111,6 +113,51 @@ static Item *parse_derivative_rule(Parser *p, ItemKind kind) {
   return item;
 }
 
+static void expect_known(Parser *p) {
+  if (!at(p, TOK_IDENT) || strcmp(p->tok->text, "known") != 0)
+    fail_expected(p, "`known`", "a condition is written: when known x && known y", NO_SPAN, NULL);
+  advance(p);
+}
+
+/* [ "when" known { "&&" known } ] */
+static void parse_conditions(Parser *p, Item *item) {
+  if (!accept(p, TOK_WHEN)) return;
+  Vec(Name) names = {0};
+  do {
+    expect_known(p);
+    Name name = {0};
+    name.name = expect_ident(p, "a parameter of the rule", &name.span);
+    vec_push(p->temp, names, name);
+  } while (accept(p, TOK_ANDAND));
+  item->known = LIST_KEEP(p, names);
+  item->nknown = names.len;
+}
+
+/* The equation from token `first` on as a second tree, for its test: what the checker notes on one isn't on the
+ * other. */
+static Expr *parse_again(Parser *p, int first, Span start) {
+  Constructs *constructs = p->constructs;
+  p->constructs = NULL;
+  set_pos(p, first);
+  Expr *again = parse_equation(p, start);
+  p->constructs = constructs;
+  return again;
+}
+
+/* rule = "rule" name [ params ] ":" binary "=" expr conditions */
+static Item *parse_rewrite_rule(Parser *p) {
+  Item *item = new_item(p, I_RULE);
+  take_word(p);
+  int first = p->pos;
+  item->name.name = expect_ident(p, "the name of the rule", &item->name.span);
+  int equation = p->pos;
+  item->expr = parse_equation(p, item->name.span);
+  item->again = parse_again(p, equation, item->name.span);
+  parse_conditions(p, item);
+  note(p, CONSTRUCT_BINDING, first);
+  return item;
+}
+
 /* types = "type" type_decl { "and" type_decl } */
 static Item *parse_types(Parser *p) {
   Item *item = new_item(p, I_TYPE);
@@ -172,6 +219,7 @@ static Item *parse_by_first_word(Parser *p) {
   if (at_word(p, "bench") && next == TOK_STRING && peek_kind(p, 2) == TOK_EQ) return parse_bench(p);
   if (at_word(p, "pullback")) return parse_derivative_rule(p, I_PULLBACK);
   if (at_word(p, "tangent")) return parse_derivative_rule(p, I_TANGENT);
+  if (at_word(p, "rule") && next == TOK_IDENT) return parse_rewrite_rule(p);
   return parse_expr_item(p);
 }
 

@@ -13,7 +13,7 @@
 
 /* ---- Tokens ----------------------------------------------------------------- */
 
-static void set_pos(Parser *p, int pos) {
+void set_pos(Parser *p, int pos) {
   p->pos = pos;
   p->tok = pos < p->item_end ? &p->tokens[pos] : &p->end;
 }

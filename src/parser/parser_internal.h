@@ -42,6 +42,7 @@ typedef struct Parser {
 
 /* ---- Tokens (parser.c) ---- */
 void advance(Parser *p);
+void set_pos(Parser *p, int pos); /* makes the token at `pos` the current one */
 /* The kind of the token n places ahead, TOK_EOF beyond the item. */
 TokenKind peek_kind(const Parser *p, int n);
 Span token_span(const Parser *p);
@@ -109,6 +110,8 @@ bool operator_of(TokenKind kind, BinOp *op);                    /* expr.c: opera
 Expr *parse_let_head(Parser *p);
 /* expr.c: params "=" expr, as an E_FUN */
 Expr *parse_rule(Parser *p, Span start);
+/* Of a rewrite rule: [ params ] ":" binary "=" expr. Both sides, an E_TUPLE, in an E_FUN if there are parameters. */
+Expr *parse_equation(Parser *p, Span start);
 Expr *make_fun(Parser *p, Pat **params, int nparams, Expr *body, Span start); /* expr.c */
 /* sugar.c */
 Expr *parse_break(Parser *p);

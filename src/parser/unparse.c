@@ -306,13 +306,14 @@ static void list_named(Printer *pr, const Item *item) {
   if (item->name.name) text(pr, arena_printf(pr->arena, " %s", item->name.name));
   if (item->expr) expr(pr, item->expr);
   if (item->annot) type(pr, item->annot);
+  for (int i = 0; i < item->nknown; i++) text(pr, arena_printf(pr->arena, " known %s", item->known[i].name));
 }
 
 static void list_item(Printer *pr, const Item *item) {
   static const char *const heads[] = {
-      [I_LET] = "let",         [I_TYPE] = "type",       [I_EXPR] = "do",    [I_IMPORT] = "import",
-      [I_OPEN] = "open",       [I_FOREIGN] = "foreign", [I_TEST] = "test",  [I_PULLBACK] = "pullback",
-      [I_TANGENT] = "tangent", [I_BENCH] = "bench",     [I_ERROR] = "error"};
+      [I_LET] = "let",         [I_TYPE] = "type",       [I_EXPR] = "do",   [I_IMPORT] = "import",
+      [I_OPEN] = "open",       [I_FOREIGN] = "foreign", [I_TEST] = "test", [I_PULLBACK] = "pullback",
+      [I_TANGENT] = "tangent", [I_BENCH] = "bench",     [I_RULE] = "rule", [I_ERROR] = "error"};
   text(pr, "(");
   text(pr, heads[item->kind]);
   if (item->kind == I_LET) {

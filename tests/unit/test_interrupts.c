@@ -157,7 +157,7 @@ static const RtPrimId bounded[] = {
     RTP_ATTEMPT,       RTP_ATTEMPT_EFFECT,  RTP_FORK,          RTP_FORK_BLOCKS,   RTP_FORK_HERE,
     RTP_NANOSECONDS,   RTP_TERMINAL_WIDTH,  RTP_STR_BYTE,      RTP_UPDATE_LINE,   RTP_ERRORS_ON_TERMINAL,
     RTP_DETACHED,      RTP_DISPLAYS,        RTP_SHOW_DATA,     RTP_EVALUATED,     RTP_COMPILING,
-    RTP_FILE_SIZE,     RTP_JSON_OF,         RTP_JSON_TO,
+    RTP_FILE_SIZE,     RTP_JSON_OF,         RTP_JSON_TO,       RTP_ARBITRARY,
 };
 
 static bool write_nothing(void *user, RtStream to, const char *s, size_t n) {

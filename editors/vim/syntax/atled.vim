@@ -26,7 +26,7 @@ syn keyword atledFunction fun
 syn keyword atledConditional if then else match with when
 syn keyword atledLoop for to downto while do done break
 syn keyword atledBoolean true false
-syn match atledItem "\v^%(import|open|foreign|test|pullback|tangent)>'@!\ze\s+%([A-Za-z_\"$]|[^\x00-\x7F])"
+syn match atledItem "\v^%(import|open|foreign|test|pullback|tangent|rule)>'@!\ze\s+%([A-Za-z_\"$]|[^\x00-\x7F])"
 syn match atledItem "\v^bench\ze\s+%(r\"[^\"]*\"|\"%([^\"\\]|\\.)*\")\s*\="
 syn keyword atledKnownType contained int float bool string unit list option result bytes
 syn match atledOperator "\V:\|_\||"

@@ -11,7 +11,7 @@ WORDS = {
     "loop": ("for", "to", "downto", "while", "do", "done", "break"),
     "boolean": ("true", "false"),
 }
-ITEMS = ["import", "open", "foreign", "test", "pullback", "tangent"]
+ITEMS = ["import", "open", "foreign", "test", "pullback", "tangent", "rule"]
 SYMBOLS = "!= && ** *= ++ += -= -> .. /= :: <- <= <> <| == => >= >> |> || ~= % * + - / : < = > @ ^ _ |".split()
 # END
 
