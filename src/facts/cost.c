@@ -106,7 +106,7 @@ static CostValue *eval_node(CostStudy *s, const Node *n, CostValue **ops) {
   case OP_ARRAY: {
     CostValue *v =
         cost_array_of(s, n->type, poly_constant(s->a, n->nops), ops, n->nops, n->nops ? ops[0] : cost_unknown(s));
-    return cost_made(s, v, 1);
+    return cost_made(s, v, n->nops && n->ops[0]->type->kind == T_ARRAY ? 2 : 1); /* rows are copied */
   }
   case OP_ZEROS: return cost_zeros(s, n, ops);
   case OP_RESHAPE: return cost_reshape(s, n, ops);

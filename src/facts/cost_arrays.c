@@ -16,7 +16,10 @@ int cost_slots(const IrType *t) {
 const Poly *cost_count_of(const CostStudy *s, const CostValue *v) {
   const Poly *p = poly_constant(s->a, 1);
   if (v->kind != COST_ARRAY) return NULL;
-  for (int k = 0; k < v->rank; k++) p = v->dims[k] ? poly_mul(s->a, p, v->dims[k]) : NULL;
+  for (int k = 0; k < v->rank; k++) {
+    if (cost_exact(v->dims[k]) == 0) return poly_constant(s->a, 0); /* how long its rows would be doesn't matter */
+    p = v->dims[k] ? poly_mul(s->a, p, v->dims[k]) : NULL;
+  }
   return p;
 }
 

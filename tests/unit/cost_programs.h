@@ -332,6 +332,23 @@ static const Case programs_of_fields[] = {
      "  done;\n"
      "  x * x + y * y",
      "(0.3, 0.5)", NULL},
+    {"cholesky",
+     "let f a =\n"
+     "  let n = length a in\n"
+     "  let mut l = [ 0.0 | i < n, j < n ] in\n"
+     "  for j = 0 to n - 1 do\n"
+     "    let d = a[j, j] - sum [ l[j, k] ^ 2 | k < j ] in\n"
+     "    l[j, j] <- sqrt d;\n"
+     "    for i = j + 1 to n - 1 do\n"
+     "      l[i, j] <- (a[i, j] - sum [ l[i, k] * l[j, k] | k < j ]) / l[j, j]\n"
+     "    done\n"
+     "  done;\n"
+     "  sum [ log l[i, i] | i < n ]",
+     "[ (if i = j then 4.0 else 0.0) + 1.0 / float (1 + i + j) | i < 6, j < 6 ]", NULL},
+    {"learned convolution",
+     "let img = [ sin (float (i * j)) | i < 8, j < 8 ]\n"
+     "let f k = sum (flatten [ max 0.0 (sum (flatten [ k[a, b] * img[i + a, j + b] | a < 3, b < 3 ])) | i < 6, j < 6 ])",
+     "[ 0.1 * float (i - j) + 0.05 | i < 3, j < 3 ]", NULL},
     {"gaussian mixture", "let xs = [ sin (float (i * 5 + j)) | i < 8, j < 3 ]\n" MIXTURE "let f t = objective xs t",
      PARAMETERS, NULL},
     {"gaussian mixture of constant data",
