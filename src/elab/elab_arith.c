@@ -274,20 +274,22 @@ static Node *row_times_matrix(Ctx *c, void *user, Node *i, Node **state) {
   return vector_times_matrix(c, ir_index(c->w, el_read(c, &p->a), &i, 1), el_read(c, &p->b), p->at);
 }
 
-/* The prelude's `matmul`, which has a derivative rule; NULL where there is none. Its quantified variables are
- * effects: of none. */
-static Func *prelude_matmul(Elab *e, Span at) {
-  Binding *f = e->checker && e->prelude ? checker_lookup(e->checker, e->prelude, sym_of(e->syms, "matmul")) : NULL;
+/* The prelude's function of that name, which has a derivative rule; NULL where there is none. Its quantified variables
+ * are effects: of none. */
+static Func *prelude_product(Elab *e, const char *name, Span at) {
+  Binding *f = e->checker && e->prelude ? checker_lookup(e->checker, e->prelude, sym_of(e->syms, name)) : NULL;
   if (!f || !el_is_function(f)) return NULL;
   IrType **inst = NEW_ARRAY(e->arena, IrType *, f->nqvars + 1);
   for (int i = 0; i < f->nqvars; i++) inst[i] = e->t_unit;
   return el_instance(e, f, inst, at)->func;
 }
 
-/* Without the prelude, and with traps, the product is spelled out. */
+/* Without the prelude, and where each addition is trapped, the product is spelled out. */
 static Node *matrix_times_matrix(Ctx *c, Node *a, Node *b, Span at) {
   Elab *e = c->e;
-  Func *f = c->w->traps && c->w->traps != TRAP_PLACES ? NULL : prelude_matmul(e, at);
+  bool plain = !c->w->traps || c->w->traps == TRAP_PLACES;
+  const char *name = plain ? "matmul" : counts_nans(c) ? "_trapped_matmul" : NULL;
+  Func *f = name ? prelude_product(e, name, at) : NULL;
   Node *args[2] = {a, b};
   if (f) return ir_call(c->w, f, args, el_site(c, at));
   Product p = {el_var(c, a), el_var(c, b), {0}, at};

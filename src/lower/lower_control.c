@@ -3,7 +3,7 @@
  *
  * The arms of a switch are lowered inline with their parameters bound to the registers of the captures; each moves
  * its result to the registers of the join. An array that every arm hands on in place stays in its register. Cheap
- * arms that can't fail are both evaluated, and the result selected.
+ * arms that can't fail are both evaluated, and the result selected; their traps look at the chosen one alone.
  *
  * The result of a function is lowered in tail position: arms return by themselves, and a call of the function itself
  * assigns the parameters and jumps to the start. Functions that call each other last are lowered together: each one's
@@ -24,7 +24,7 @@ static bool cheap_arm(Lower *m, Graph *g, bool lanes) {
   for (int i = 0; i < s->n; i++) {
     Node *x = s->order[i];
     bool scalar = op_flags[x->op] & OPF_S && !(op_flags[x->op] & OPF_F) && x->type->kind == T_FLOAT;
-    if (!(op_flags[x->op] & OPF_B) && !(lanes && scalar)) return false;
+    if (!(op_flags[x->op] & OPF_B) && !(lanes && (scalar || ir_is_trap(x)))) return false;
     if (op_flags[x->op] & OPF_S) work += op_flags[x->op] & OPF_B ? 1 : LIMIT_SELECT_WORK;
     if (work > most) return !limit_reached(m->arena, AT_SELECT_WORK);
   }
@@ -38,10 +38,26 @@ static bool selects(Lower *m, const Node *x) {
   return cheap_arm(m, x->graphs[0], lanes) && cheap_arm(m, x->graphs[1], lanes);
 }
 
+static bool has_traps(Lower *m, Graph *g) {
+  const Sched *s = sched_of(m, g);
+  for (int i = 0; i < s->n; i++)
+    if (ir_is_trap(s->order[i])) return true;
+  return false;
+}
+
+/* What the arm yields. Its traps hold where it is chosen: where `guard` is true. */
+static Row lower_selected(Fn *fn, Graph *arm, Row *caps, int guard) {
+  fn->guard = guard;
+  Row row = lower_graph(fn, arm, caps);
+  fn->guard = -1;
+  return row;
+}
+
 static Row lower_select(Frame *fr, Node *x, Row *caps) {
   Fn *fn = fr->fn;
-  int cond = frame_reg(fr, x->ops[0]);
-  Row no = lower_graph(fn, x->graphs[0], caps), yes = lower_graph(fn, x->graphs[1], caps);
+  int cond = frame_reg(fr, x->ops[0]), not_cond = -1;
+  if (has_traps(fn->m, x->graphs[0])) not_cond = fn_scalar(fn, OP_NOT, cond, -1);
+  Row no = lower_selected(fn, x->graphs[0], caps, not_cond), yes = lower_selected(fn, x->graphs[1], caps, cond);
   int *out = fn_copy(fn, no.r, no.n);
   for (int i = 0; i < no.n; i++) {
     if (no.r[i] == yes.r[i]) continue;

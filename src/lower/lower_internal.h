@@ -130,6 +130,7 @@ typedef struct Fn {
   Func *here;              /* whose body is being lowered, if it is called last by itself or by others of its group */
   Vec(TailTarget) targets; /* functions whose bodies are part of this one */
   int root, hole;          /* see lower_cons.c; root -1: none */
+  int guard;               /* a bool: traps stop the program only where it is true; -1: everywhere */
   Vec(Opening) openings;   /* places where boxes may be opened, in order */
 } Fn;
 typedef struct Row {

@@ -55,6 +55,7 @@ static void lower_function(Lower *m, Pending p) {
   fn->m = m;
   fn->f = p.func;
   fn->root = -1;
+  fn->guard = -1;
   map_init(&fn->const_rows, m->arena);
   Row *params = NEW_ARRAY(m->arena, Row, p.graph->nparams + 1);
   for (int k = 0; k < p.graph->nparams; k++) {

@@ -314,15 +314,26 @@ static Row lower_assertion(Frame *fr, Node *x) {
   return (Row){NULL, 0};
 }
 
+/* In the arm of a selection that isn't chosen nothing is trapped: y there counts as 0. */
+static int guarded(Fn *fn, int y) {
+  if (fn->guard < 0) return y;
+  int zero = fn_reg(fn, R_FLOAT), chosen = fn_reg(fn, R_FLOAT);
+  fn_emit(fn, LOP_FLOAT, zero, -1, -1, -1)->imm.f = 0;
+  fn_emit(fn, LOP_SCALAR, chosen, fn->guard, y, zero)->sub = OP_SELECT;
+  return chosen;
+}
+
 static Row lower_trap(Frame *fr, Node *x) {
   Row row = frame_row(fr, x->ops[0]);
   if (!ir_trap_is_needed(x)) return row;
   bool floats = x->nops < 2 || x->ops[1]->type->kind == T_FLOAT;
   Row all = floats ? operand_regs(fr, x, 0) : row;
+  int *args = fn_copy(fr->fn, all.r, all.n);
+  args[0] = guarded(fr->fn, args[0]);
   LInstr *in = fn_emit(fr->fn, x->op == OP_TRAP_NAN ? LOP_TRAP_NAN : LOP_TRAP_INF, -1, -1, -1, -1);
   in->imm.text = x->attr.text;
   in->site = x->site;
-  fn_args(fr->fn, all.r, all.n);
+  fn_args(fr->fn, args, all.n);
   return row;
 }
 
