@@ -666,6 +666,8 @@ void ir_walk_rules(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *u
 void ir_walk_differentiated(World *w, Graph *g, void (*fn)(void *user, Graph *g), void *user);
 /* Is there a node of which `is` says yes in g or a graph reachable from it? */
 bool ir_reaches(World *w, Graph *g, bool (*is)(const Node *n));
+/* May the graph end in an error that is none of a trap's (traps.c)? */
+bool ir_fails_beyond_traps(World *w, Graph *g);
 /* Is f, which may be recursive, called in a graph reachable from g, all of them being finished? */
 bool ir_calls(World *w, Graph *g, const Func *f);
 /* Marks the functions reachable from g, through derivative rules too, that call themselves, directly or through others

@@ -69,6 +69,30 @@ bool ir_reaches(World *w, Graph *g, bool (*is)(const Node *n)) {
   return s.found;
 }
 
+/* Does it fail itself, by what its operands and graphs don't fail by, and is it no trap? */
+static bool fails_beyond_traps(World *w, const Node *n) {
+  if (ir_is_trap(n)) return false;
+  if (op_flags[n->op] & OPF_F) return n->op != OP_RESHAPE || n->site;
+  if (n->op == OP_CALL) return !n->attr.func->graph || n->attr.func->recursive;
+  if (n->op == OP_RT) return n->attr.rt->fails;
+  if (n->op != OP_LOOP) return false;
+  for (int k = loop_slots(n->loop); k < n->type->n - 1; k++)
+    if (ir_rows_may_differ(w, n, k)) return true;
+  return n->loop->has_cond;
+}
+
+static void find_failure(void *user, Graph *g) {
+  Search *s = user;
+  const GraphBody *b = s->found || !(g->flags & NODE_FAILS) ? NULL : graph_body(s->w, g);
+  for (int i = 0; b && i < b->n; i++) s->found |= fails_beyond_traps(s->w, b->nodes[i]);
+}
+
+bool ir_fails_beyond_traps(World *w, Graph *g) {
+  Search s = {.w = w};
+  if (g->flags & NODE_FAILS) ir_walk_graphs(w, g, find_failure, &s);
+  return s.found;
+}
+
 static void find_call(void *user, Graph *g) {
   Search *s = user;
   if (s->found || !(g->flags & NODE_CALLS)) return;

@@ -3,7 +3,8 @@
  *
  * The producer is a counted loop with independent iterations whose stacked outputs go to one other loop alone. Where
  * that loop, the consumer, runs as often and reads each of them at its own index only, its body computes the
- * elements itself. At most one of the two may fail: else another of two failures might be reported.
+ * elements itself. At most one of the two may fail: else another of two failures might be reported. Traps may be
+ * reported in another order.
  *
  * What else reads single elements, as the smallest of  minimum [ e | i < n ] = xs[k] , where a loop finds k, computes
  * these once more if that takes little (LIMIT_ELEMENT): without the array, and backwards for them alone. Else nothing
@@ -65,7 +66,7 @@ bool fuse_is_fusible(const IrType *t) {
 static bool runs_as_often(const Fusion *f, const Node *producer) {
   Node *n = producer->ops[0];
   if (n == f->n) return true;
-  return !(producer->graphs[0]->flags & NODE_FAILS) && ir_same_number(f->w, f->n, n);
+  return !ir_fails_beyond_traps(f->w, producer->graphs[0]) && ir_same_number(f->w, f->n, n);
 }
 
 static int made_again(Frame *u, const Node *x);
@@ -97,7 +98,10 @@ bool fuse_changes_what_is_read(const Node *loop, const Node *by) {
 
 static bool reads_state(const Fusion *f) { return fuse_changes_what_is_read(f->loop, f->producer); }
 
-static bool both_fail(const Fusion *f) { return f->body->flags & f->producer->graphs[0]->flags & NODE_FAILS; }
+static bool both_fail(const Fusion *f) {
+  if (!(f->body->flags & f->producer->graphs[0]->flags & NODE_FAILS)) return false;
+  return ir_fails_beyond_traps(f->w, f->body) || ir_fails_beyond_traps(f->w, f->producer->graphs[0]);
+}
 
 static bool can_fuse(Fusion *f, Frame *u) { return find_fused(f, u) && !reads_state(f) && !both_fail(f); }
 

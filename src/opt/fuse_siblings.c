@@ -9,7 +9,8 @@
  * of which one reads another one's results, or that read an array in common, or whose results something reads
  * together: others would have less room in caches and registers, for nothing. They carry no values, so their
  * iterations are independent but for accumulators, and may run in either direction. If two may fail, then at the same
- * places of the program, as a value and its derivative do: else a later one of two failures might be reported. No
+ * places of the program, as a value and its derivative do: else a later one of two failures might be reported; of traps
+ * (--trap-nan) any may. No
  * effect is ordered after what may fail behind it, and nothing that may fail after an effect that stands behind it. In
  * strict mode, where sums have an order, no two add to one accumulator.
  *
@@ -388,8 +389,15 @@ static Places places_of(const Join *j, const Group *g) {
   return p;
 }
 
+/* Are there only traps in both? Which of two is reported doesn't matter: each is right. */
+static bool fail_by_traps(const Join *j, const Group *g) {
+  for (int m = 0; m < g->members.len; m++)
+    if (ir_fails_beyond_traps(j->w, node(j, g->members.data[m])->graphs[0])) return false;
+  return true;
+}
+
 static bool fail_alike(const Join *j, const Group *g, const Group *h) {
-  if (!g->fails || !h->fails) return true;
+  if (!g->fails || !h->fails || (fail_by_traps(j, g) && fail_by_traps(j, h))) return true;
   Places a = places_of(j, g), b = places_of(j, h);
   const Places *few = a.all.len < b.all.len ? &a : &b, *more = few == &a ? &b : &a;
   for (int i = 0; i < few->all.len; i++)

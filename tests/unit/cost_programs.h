@@ -347,7 +347,8 @@ static const Case programs_of_fields[] = {
      "[ (if i = j then 4.0 else 0.0) + 1.0 / float (1 + i + j) | i < 6, j < 6 ]", NULL},
     {"learned convolution",
      "let img = [ sin (float (i * j)) | i < 8, j < 8 ]\n"
-     "let f k = sum (flatten [ max 0.0 (sum (flatten [ k[a, b] * img[i + a, j + b] | a < 3, b < 3 ])) | i < 6, j < 6 ])",
+     "let f k = sum (flatten [ max 0.0 (sum (flatten [ k[a, b] * img[i + a, j + b] | a < 3, b < 3 ])) | i < 6, j < 6 "
+     "])",
      "[ 0.1 * float (i - j) + 0.05 | i < 3, j < 3 ]", NULL},
     {"gaussian mixture", "let xs = [ sin (float (i * 5 + j)) | i < 8, j < 3 ]\n" MIXTURE "let f t = objective xs t",
      PARAMETERS, NULL},
