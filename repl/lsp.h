@@ -9,7 +9,7 @@
  *   lsp_ask.c        questions to the library about a place of a document
  *   lsp_library.c    files of the library's modules
  *   lsp_look.c       hover, definition, references, outline, types beside names
- *   lsp_names.c      what names are, for colours: semantic tokens
+ *   lsp_names.c      what names and other parts are, for colours: semantic tokens
  *   lsp_rename.c     renaming in all files
  *   lsp_write.c      completion, signatures, formatting, mending by hints
  */
@@ -74,6 +74,7 @@ typedef struct Server {
   json_t *overlay;  /* path -> text, instead of what is there: of a renaming that is tried out; or NULL */
   char *folder;     /* of the workspace; NULL: none */
   bool initialised, closing, done;
+  bool augments; /* the client shows semantic tokens over those of its grammar */
   int status; /* of the process */
 } Server;
 

@@ -58,7 +58,7 @@ def apply_edits(text, edits):
 
 
 class Client:
-    def __init__(self, exe, root=None, begin=True, timeout=60):
+    def __init__(self, exe, root=None, begin=True, timeout=60, can=None):
         env = {**os.environ, "XDG_CACHE_HOME": str(root)} if root else None
         self.process = subprocess.Popen([exe, "lsp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         self.timeout, self.number = timeout, 0
@@ -66,7 +66,7 @@ class Client:
         self.published = 0
         threading.Thread(target=self.read, daemon=True).start()
         if begin:
-            self.capabilities = self.request("initialize", {"processId": None, "capabilities": {}, "rootUri": root and uri_of(root)})
+            self.capabilities = self.request("initialize", {"processId": None, "capabilities": can or {}, "rootUri": root and uri_of(root)})
             self.notify("initialized", {})
 
     def read(self):

@@ -24,10 +24,12 @@ ERROR, WARNING = 1, 2
 
 
 class Case(unittest.TestCase):
+    can = None  # capabilities of the client
+
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self.temporary.name).resolve()
-        self.client = lsp_client.Client(EXE, self.folder)
+        self.client = lsp_client.Client(EXE, self.folder, can=self.can)
 
     def tearDown(self):
         if self.client.process.poll() is None:
@@ -478,6 +480,10 @@ class Looking(Case):
         self.assertEqual(self.inlays(text, 3, 4), [(3, 8, ": float"), (3, 12, ": bool")])
 
 
+# ---- Colours -----------------------------------------------------------------------------------------------------
+class Colours(Case):
+    can = {"textDocument": {"semanticTokens": {"augmentsSyntaxTokens": True}}}
+
     def tokens(self, name, text, lines=None):
         """Text, type and modifiers of each token in one string, with its start; of some lines, or of all."""
         legend = self.client.capabilities["capabilities"]["semanticTokensProvider"]["legend"]
@@ -493,7 +499,7 @@ class Looking(Case):
             here = lsp_client.lines_of(text)[line].encode("utf-16-le")[2 * character:2 * (character + length)].decode("utf-16-le")
             flags = [m for bit, m in enumerate(legend["tokenModifiers"]) if flags >> bit & 1]
             found.append(Token(" ".join([here, legend["tokenTypes"][kind], *flags])))
-            found[-1].start = {"line": line, "character": character}
+            found[-1].start, found[-1].text, found[-1].kind = {"line": line, "character": character}, here, legend["tokenTypes"][kind]
         return found
 
     def test_colours_by_meaning(self):
@@ -519,7 +525,9 @@ class Looking(Case):
     def test_legend_is_documented(self):
         legend = self.client.capabilities["capabilities"]["semanticTokensProvider"]["legend"]
         text = (HERE.parent / "docs/editors.md").read_text()
-        parts = [re.findall(r"^\| `(\w+)` \|", text.split(head)[1].split("\n\n")[0], re.M) for head in ("| token type |", "| modifier |")]
+        heads = ("| token type | names |", "| token type | for clients", "| modifier |")
+        parts = [re.findall(r"^\| `(\w+)` \|", text.split(head)[1].split("\n\n")[0], re.M) for head in heads]
+        parts = [set(parts[0] + parts[1]), parts[2]]
         self.assertEqual([sorted(p) for p in parts], [sorted(legend["tokenTypes"]), sorted(legend["tokenModifiers"])])
 
     def test_colours_of_abbreviations(self):
@@ -529,6 +537,39 @@ class Looking(Case):
         self.assertEqual([t.split()[0] for t in self.tokens("sugar.atl", text)],
                          ["f", "a", "f", "a", "f", "g", "p", "s", "s", "p", "s", "h", "i", "print", "i", "k", "xs", "e", "i", "e", "xs", "i"])
 
+    def test_names_alone(self):
+        """A client that shows tokens over its grammar's colours has no others."""
+        self.assertEqual(self.tokens("plain.atl", self.open("plain.atl", "# a comment\n") and "# a comment\n"), [])
+
+
+class ColoursOfAll(Colours):
+    can, maxDiff = None, None
+
+    def tokens(self, name, text, lines=None):
+        """The names; and all tokens are in order, none within another one, each on one line."""
+        found = super().tokens(name, text, lines)
+        places = [(t.start["line"], t.start["character"], t.start["character"] + lsp_client.units(t.split(" ")[0])) for t in found if " " not in t.text]
+        for (line, _, end), (after, start, _) in zip(places, places[1:]):
+            self.assertTrue(after > line or start >= end, found)
+        return [t for t in found if t.kind not in ("keyword", "string", "number", "comment", "operator")]
+
+    def test_names_alone(self):
+        pass
+
+    def test_all(self):
+        """Of a text with tokens of each sort: they say all but brackets and blanks."""
+        text = ("(* 𝛼 note\r\n  (* inner *)\n\n end *)\nlet f (x : float) : 'a = x ^ 2 - 0x1f # 𝛼\n"
+                "let s = $\"𝛼{f 1.5:.2f}\\n\" ++ r\"a\"\ntest \"t\" = not (s <> \"b\") && true\n")
+        self.open("all.atl", text)
+        rows = [["(* 𝛼 note|comment"], ["  (* inner *)|comment"], [], [" end *)|comment"],
+                ["let|keyword", "f|function", "x|parameter", ":|operator", "float|type", ":|operator", "'a|type", "=|operator", "x|parameter",
+                 "^|operator", "2|number", "-|operator", "0x1f|number", "# 𝛼|comment"],
+                ["let|keyword", "s|variable", "=|operator", "$\"𝛼{|string", "f|function", "1.5|number", ":.2f}\\n\"|string", "++|operator",
+                 "r\"a\"|string"],
+                ["test|keyword", "\"t\"|string", "=|operator", "not|function", "s|variable", "<>|operator", "\"b\"|string", "&&|operator",
+                 "true|keyword"]]
+        for lines, wanted in ((None, rows), ((1, 2), rows[1:2]), ((4, 6), rows[4:6])):
+            self.assertEqual([f"{t.text}|{t.kind}" for t in super(ColoursOfAll, self).tokens("all.atl", text, lines)], sum(wanted, []))
 
 # ---- Renaming ----------------------------------------------------------------------------------------------------
 class Renaming(Case):

@@ -158,14 +158,28 @@ class Campaign:
         text = self.texts[path]
         place = lsp_client.position(text, self.rng.randrange(len(text) + 1))
         where = {"start": {"line": 0, "character": 0}, "end": place}
-        method = self.rng.choice(METHODS + ["rename", "formatting", "documentSymbol", "inlayHint", "codeAction"])
+        method = self.rng.choice(METHODS + ["rename", "formatting", "documentSymbol", "inlayHint", "codeAction", "semanticTokens/full",
+                                            "semanticTokens/range"])
         answer = self.client.call("textDocument/" + method, {
             "textDocument": {"uri": lsp_client.uri_of(path)}, "position": place, "range": where, "newName": self.rng.choice(["x", "y1", "Tree", "let"]),
             "context": {"includeDeclaration": True, "diagnostics": []}})
         if "error" in answer and answer["error"]["code"] not in ALLOWED:
             raise SystemExit(f"{method}: {answer}")
+        if method.startswith("semanticTokens"):
+            self.check_tokens(path, answer["result"]["data"])
         if method == "formatting" and answer["result"]:
             self.compare_format(path, answer["result"])
+
+    def check_tokens(self, path, data):
+        """They follow each other within the lines of the text."""
+        lines = [lsp_client.units(text.rstrip("\r\n")) for text in lsp_client.lines_of(self.texts[path])]
+        line = end = start_before = 0
+        for down, right, length, *_ in zip(*(iter(data),) * 5):
+            start = right if down else start_before + right
+            line, start_before = line + down, start
+            if length <= 0 or line >= len(lines) or start + length > lines[line] or (not down and start < end):
+                raise SystemExit(f"{path}: a token at {line}:{start}, {length} long, in {self.texts[path]!r}")
+            end = start + length
 
     def compare_format(self, path, edits):
         text = lsp_client.apply_edits(self.texts[path], edits)
