@@ -27,9 +27,11 @@ static CostValue **inner_args(CostStudy *s, const LoopRun *r, int graph, CostVal
   return args;
 }
 
-/* Is part k of what the body yields an array that it makes? It is made in its place then; others are copied there. */
+/* Is part k of what the body yields an array that it makes? It is made in its place then, as the rows that a loop stacks;
+ * others are copied there, as what a loop adds to. */
 static bool is_made_here(const Node *result, int k) {
   const Node *x = result->op == OP_TUPLE ? fact_unchecked(result->ops[k]) : result;
+  if (x->op == OP_GET && x->ops[0]->op == OP_LOOP) return x->attr.i >= loop_slots(x->ops[0]->loop);
   if (x->op == OP_GET) x = x->ops[0];
   return x->op == OP_LOOP || x->op == OP_ZEROS || x->op == OP_ARRAY || x->op == OP_FILL;
 }

@@ -350,6 +350,17 @@ static const Case programs_of_fields[] = {
      "let f k = sum (flatten [ max 0.0 (sum (flatten [ k[a, b] * img[i + a, j + b] | a < 3, b < 3 ])) | i < 6, j < 6 "
      "])",
      "[ 0.1 * float (i - j) + 0.05 | i < 3, j < 3 ]", NULL},
+    {"table from a corner",
+     "let f xs =\n"
+     "  let n = length xs in\n"
+     "  let mut r = [ if i = 0 && j = 0 then 0.0 else 100.0 | i < n + 1, j < n + 1 ] in\n"
+     "  for i = 1 to n do\n"
+     "    for j = 1 to n do\n"
+     "      r[i, j] <- xs[i - 1] + r[i - 1, j]\n"
+     "    done\n"
+     "  done;\n"
+     "  r[n, n]",
+     "[ sin (float i / 2.0) | i < 8 ]", NULL},
     {"gaussian mixture", "let xs = [ sin (float (i * 5 + j)) | i < 8, j < 3 ]\n" MIXTURE "let f t = objective xs t",
      PARAMETERS, NULL},
     {"gaussian mixture of constant data",
