@@ -7,7 +7,8 @@
 #include "opt/passes.h"
 #include "support/phases.h"
 
-/* Simplification. Where equal checks stand in a graph with effects, the one that stands first in the text is made: an
+/* Simplification: equal nodes of a graph become one, also checks, calls, and in studies of costs operations, that differ
+ * in their places. Where equal checks stand in a graph with effects, the one that stands first in the text is made: an
  * effect between two of them happens after the error of the first. So is, in any graph, of equal checks of sizes with
  * different messages. */
 typedef struct Simplify {
@@ -40,6 +41,13 @@ static void *none_met(void *user, Graph *g) {
   return m;
 }
 
+/* An operation with a place (ir_placed). */
+static Node *operation_anywhere(World *w, const Node *n, Node **ops) {
+  if (!(op_flags[n->op] & OPF_S) || !n->site) return NULL;
+  Node *any = ir_make(w, (Op)n->op, n->type, ops, n->nops);
+  return any->op == n->op && !any->site ? any : NULL;
+}
+
 /* Node n over these operands and graphs, made without its source place: the same node for all that differ from n by
  * their place alone. NULL if the place is no part of n's identity, or n has effects. */
 static Node *anywhere(World *w, const Node *n, Node **ops, Graph **graphs) {
@@ -55,7 +63,7 @@ static Node *anywhere(World *w, const Node *n, Node **ops, Graph **graphs) {
     const RtPrim *p = n->attr.rt;
     return p->fails && !p->effect ? ir_rt(w, p, n->type, n->type_arg, ops, n->nops, 0) : NULL;
   }
-  default: return NULL;
+  default: return operation_anywhere(w, n, ops);
   }
 }
 
@@ -90,7 +98,8 @@ static Node *fail_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops
   Node *any = map_get(&m->places->anywhere, n); /* known the second time, whatever places its operands have got */
   if (!any) any = anywhere(s->w, n, ops, graphs);
   Node *made = any ? map_get(&m->made, any) : NULL;
-  if (any && n->site && (m->effects || n->op == OP_CHECK_SIZE)) note_place(s, m, n, any);
+  bool ordered = n->op == OP_CHECK_SIZE || (m->effects && !(op_flags[n->op] & OPF_S));
+  if (any && n->site && ordered) note_place(s, m, n, any);
   if (any && !made) map_put(&m->made, any, made = make_first(m, r, n, ops, graphs, any));
   return made;
 }
