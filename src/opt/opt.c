@@ -41,12 +41,8 @@ static void *none_met(void *user, Graph *g) {
   return m;
 }
 
-/* An operation with a place (ir_placed). */
-static Node *operation_anywhere(World *w, const Node *n, Node **ops) {
-  if (!(op_flags[n->op] & OPF_S) || !n->site) return NULL;
-  Node *any = ir_make(w, (Op)n->op, n->type, ops, n->nops);
-  return any->op == n->op && !any->site ? any : NULL;
-}
+/* An operation that has a place for a study (ir_placed). */
+static bool is_placed(const Node *n) { return op_flags[n->op] & OPF_S && !(op_flags[n->op] & OPF_F) && n->site; }
 
 /* Node n over these operands and graphs, made without its source place: the same node for all that differ from n by
  * their place alone. NULL if the place is no part of n's identity, or n has effects. */
@@ -63,7 +59,7 @@ static Node *anywhere(World *w, const Node *n, Node **ops, Graph **graphs) {
     const RtPrim *p = n->attr.rt;
     return p->fails && !p->effect ? ir_rt(w, p, n->type, n->type_arg, ops, n->nops, 0) : NULL;
   }
-  default: return operation_anywhere(w, n, ops);
+  default: return is_placed(n) ? ir_placeless(w, n, ops, graphs) : NULL;
   }
 }
 
@@ -98,7 +94,7 @@ static Node *fail_once(void *user, Rewriter *r, void *frame, Node *n, Node **ops
   Node *any = map_get(&m->places->anywhere, n); /* known the second time, whatever places its operands have got */
   if (!any) any = anywhere(s->w, n, ops, graphs);
   Node *made = any ? map_get(&m->made, any) : NULL;
-  bool ordered = n->op == OP_CHECK_SIZE || (m->effects && !(op_flags[n->op] & OPF_S));
+  bool ordered = n->op == OP_CHECK_SIZE || (m->effects && !is_placed(n));
   if (any && n->site && ordered) note_place(s, m, n, any);
   if (any && !made) map_put(&m->made, any, made = make_first(m, r, n, ops, graphs, any));
   return made;
