@@ -74,7 +74,7 @@ static void show_study(Session *s, AtledStudy study, const char *rest) {
 }
 
 void command_why(Session *s, const char *rest) {
-  if (!*rest) printf("a function and its argument are missing: `:why F X`\n");
+  if (!*rest) printf("a function is missing: `:why F [X]`\n");
   else show_study(s, ATLED_STUDY_WHY, rest);
 }
 

@@ -203,7 +203,8 @@ static json_t *initialise(Server *s, json_t *params) {
   json_t *folder = json_array_get(json_object_get(params, "workspaceFolders"), 0);
   const char *uri = folder ? string_in(folder, "uri") : string_in(params, "rootUri");
   s->folder = uri ? path_of_uri(uri) : NULL;
-  json_t *tokens = json_object_get(json_object_get(json_object_get(params, "capabilities"), "textDocument"), "semanticTokens");
+  json_t *tokens =
+      json_object_get(json_object_get(json_object_get(params, "capabilities"), "textDocument"), "semanticTokens");
   s->augments = json_is_true(json_object_get(tokens, "augmentsSyntaxTokens"));
   s->initialised = true;
   return json_pack("{s:o,s:{s:s,s:s}}", "capabilities", capabilities(), "serverInfo", "name", "atled", "version",

@@ -75,7 +75,7 @@ typedef struct Server {
   char *folder;     /* of the workspace; NULL: none */
   bool initialised, closing, done;
   bool augments; /* the client shows semantic tokens over those of its grammar */
-  int status; /* of the process */
+  int status;    /* of the process */
 } Server;
 
 /* ---- lsp_message.c ---- */

@@ -11,9 +11,10 @@
 /* The legend: a token's type is the number of its row; what names it is of, if of any. */
 static const struct {
   const char *what, *type;
-} types[] = {{"function", "function"}, {"parameter", "parameter"},    {"value", "variable"},  {"type", "type"},
-             {"field", "property"},    {"constructor", "enumMember"}, {"module", "namespace"}, {NULL, "keyword"},
-             {NULL, "string"},         {NULL, "number"},              {NULL, "comment"},       {NULL, "operator"}};
+} types[] = {{"function", "function"}, {"parameter", "parameter"}, {"value", "variable"},
+             {"type", "type"},         {"field", "property"},      {"constructor", "enumMember"},
+             {"module", "namespace"},  {NULL, "keyword"},          {NULL, "string"},
+             {NULL, "number"},         {NULL, "comment"},          {NULL, "operator"}};
 static const char *const part_types[] = {[ATLED_PART_KEYWORD] = "keyword",
                                          [ATLED_PART_STRING] = "string",
                                          [ATLED_PART_NUMBER] = "number",

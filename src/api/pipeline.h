@@ -69,6 +69,10 @@ void plan_each_variable(const Item *item, PatFn fn, void *user);
 /* Keeps the steps that define the name, or makes one of its function, with what all steps tell of their globals. */
 AtledStatus plan_select(AtledVM *vm, Plan *plan, const char *of);
 
+/* ---- study.c ---- */
+/* Is the expression, which was checked, a function of one argument, or one beside its argument? Reports what it is. */
+AtledStatus study_check(AtledVM *vm, const char *expression, const Expr *e);
+
 /* ---- study_cost.c ---- */
 /* Writes what the function costs, of "f" or "f x": see ATLED_STUDY_COST. Not ATLED_OK: after a report. */
 AtledStatus study_cost(AtledVM *vm, const char *expression, Str *out);

@@ -132,11 +132,30 @@ static bool has_argument(const Plan *plan) {
   return item && item->kind == I_EXPR && type_repr(item->expr->type)->kind == TY_TUPLE;
 }
 
+AtledStatus study_check(AtledVM *vm, const char *expression, const Expr *e) {
+  const Type *t = type_repr(e->type);
+  bool given = t->kind != TY_FUN;
+  if (given && e->kind != E_APPLY) return report_bad_argument(vm, "`%s` is no function", expression);
+  if (given && e->nargs != 2)
+    return report_bad_argument(vm, "there is more than one argument: what the function takes before it stands with it "
+                                   "in parentheses, as in `(f a) x`");
+  if (given || type_repr(t->args[1])->kind != TY_FUN) return ATLED_OK;
+  return report_bad_argument(vm,
+                             "`%s` takes more than one argument, and a gradient is one of a function of one: "
+                             "write `(fun x -> …)`",
+                             expression);
+}
+
 /* Errors of the expression are reported as it was written, without the `vjp` that is put before it. */
-static AtledStatus check_expression(AtledVM *vm, const char *expression) {
+static AtledStatus check_expression(AtledVM *vm, const char *expression, bool *given) {
   Plan plan;
   AtledStatus status = plan_front(vm, "<expression>", expression, strlen(expression), &plan);
-  if (status == ATLED_OK) plan_take_back(vm, &plan, plan.first_item);
+  if (status != ATLED_OK) return status;
+  const Item *item = plan.program->items.len == 1 ? plan.program->items.data[0] : NULL;
+  status = item && item->kind == I_EXPR ? study_check(vm, expression, item->expr)
+                                        : report_bad_argument(vm, "a function is asked for, as in `why f`");
+  *given = status == ATLED_OK && type_repr(item->expr->type)->kind != TY_FUN;
+  plan_take_back(vm, &plan, plan.first_item);
   return status;
 }
 
@@ -145,10 +164,11 @@ static AtledStatus study_body(AtledVM *vm, void *arg) {
   c->out.arena = &vm->scratch;
   if (c->study == ATLED_STUDY_COST) return study_cost(vm, c->expression, &c->out);
   if (c->study != ATLED_STUDY_WHY) return report_bad_argument(vm, "there is no study %d", (int)c->study);
-  const char *source = arena_printf(&vm->scratch, "vjp %s", c->expression);
+  bool given = false;
   Plan plan;
-  AtledStatus status = check_expression(vm, c->expression);
-  if (status == ATLED_OK) status = plan_front(vm, "<study>", source, strlen(source), &plan);
+  AtledStatus status = check_expression(vm, c->expression, &given);
+  const char *source = arena_printf(&vm->scratch, given ? "(vjp\n    %s\n  )" : "(vjp (\n    %s\n  ))", c->expression);
+  if (status == ATLED_OK) status = plan_front(vm, "<expression>", source, strlen(source), &plan);
   if (status != ATLED_OK) return status;
   vm->world->traps = TRAP_CUTS;
   status = plan_elaborate(vm, &plan, REPORT_NONE);

@@ -222,20 +222,12 @@ static const char *text_of(CostCall *c, Span at) {
 
 static AtledStatus look_at_type(CostCall *c, const Expr *e) {
   const Type *t = type_repr(e->type);
+  AtledStatus status = study_check(c->vm, c->expression, e);
+  if (status != ATLED_OK) return status;
   c->given = t->kind != TY_FUN;
-  if (c->given && e->kind != E_APPLY) return report_bad_argument(c->vm, "`%s` is no function", c->expression);
-  if (c->given && e->nargs != 2)
-    return report_bad_argument(c->vm,
-                               "there is more than one argument: what the function takes before it stands with it "
-                               "in parentheses, as in `(f a) x`");
   c->function_text = c->given ? text_of(c, e->args[0]->span) : c->expression;
   c->argument_text = c->given ? text_of(c, e->args[1]->span) : NULL;
   const Type *result = c->given ? t : type_repr(t->args[1]);
-  if (result->kind == TY_FUN)
-    return report_bad_argument(c->vm,
-                               "`%s` takes more than one argument, and a gradient is one of a function of one: "
-                               "write `(fun x -> …)`",
-                               c->expression);
   c->scalar = result->kind == TY_FLOAT || (!c->given && yields_any(e));
   return ATLED_OK;
 }

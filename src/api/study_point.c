@@ -87,8 +87,8 @@ static const char *operation(Arena *a, const char *text) {
 
 /* Both programs have the expression at the same place. */
 static bool same_source(const AtledVM *vm, uint32_t a, uint32_t b) {
-  return a == b || (strcmp(sources_get(&vm->sources, a)->name, "<study>") == 0 &&
-                    strcmp(sources_get(&vm->sources, b)->name, "<study>") == 0);
+  return a == b || (strcmp(sources_get(&vm->sources, a)->name, "<expression>") == 0 &&
+                    strcmp(sources_get(&vm->sources, b)->name, "<expression>") == 0);
 }
 
 static Finding *finding_at(Point *p, const char *text, uint32_t site) {
@@ -444,7 +444,7 @@ static AtledStatus study(Point *p, const char *expression, Str *out) {
   const char *source = program(p, expression);
   PassWatch chosen = chosen_passes(vm, p->recursion), *before = vm->world->watch;
   Plan plan;
-  AtledStatus status = plan_front(vm, "<study>", source, strlen(source), &plan);
+  AtledStatus status = plan_front(vm, "<expression>", source, strlen(source), &plan);
   if (status != ATLED_OK) return status;
   vm->world->traps = TRAP_POINT;
   status = plan_elaborate(vm, &plan, REPORT_NONE);

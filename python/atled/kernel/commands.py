@@ -266,8 +266,8 @@ COMMANDS = {
     "load": ("FILE", "evaluate a file", _load),
     "time": ("EXPR", "evaluate, and say how long that took", _time),
     "bench": ("EXPR", "evaluate again and again, as machine code: median time, its spread, how many times", _bench),
-    "why": ("F X", "by which paths the floats of X reach the value of F, and where these are cut off from its derivative: "
-            "ints, comparisons, steps, `stop_gradient`; and what happens at X: derivatives that vanish, ties, branches", _why),
+    "why": ("F [X]", "by which paths the floats of X reach the value of F, and where these are cut off from its derivative: "
+            "ints, comparisons, steps, `stop_gradient`; with X also what happens there: derivatives that vanish, ties, branches", _why),
     "cost": ("F [X]", "operations, bytes and tape of F and its gradient by line, before they run: formulas in the sizes of "
              "an argument; or numbers for X", _cost),
     "check": ("F X", "the gradient of F at X beside differences of high order: how many digits agree, the worst place, and "
