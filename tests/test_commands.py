@@ -68,6 +68,15 @@ class Piped(unittest.TestCase):
         self.assertIn("an argument is missing, `f` is a function: `:check F X`\n", out)
         self.assertEqual(err.count("<expression>:1:1: error: there is no `g`\n   1 | g 1.0\n"), 2)
 
+    def test_why_of_what_is_no_function(self):
+        out, err = self.prompt(":why\n:why 3.0\n:why hypot\n:why hypot 1.0 2.0\n:why let x = 1\n:why hypot 1.0\n:why fun x -> float (int x) * x\n")
+        self.assertEqual(out.splitlines()[:2], ["a function is missing: `:why F [X]`", "x: its derivative is cut off nowhere"])
+        self.assertIn("   2 |     fun x -> float (int x) * x\n", out)
+        messages = ["`3.0` is no function", "`hypot` takes more than one argument, and a gradient is one of a function of one: write `(fun x -> …)`",
+                    "there is more than one argument: what the function takes before it stands with it in parentheses, as in `(f a) x`",
+                    "a function is asked for, as in `why f`"]
+        self.assertEqual(err, "".join(f"error: {m}\n" for m in messages))
+
     def test_names(self):
         self.transcript(
             (":type fun x -> x + 1.0", "float -> float\n"),
