@@ -226,7 +226,7 @@ static Node *at_point(PrimCall *p, Op op, Node *y) {
 static Node *do_abs(PrimCall *p) {
   World *w = p->c->w;
   Node *x = p->args[0];
-  if (x->type->kind == T_FLOAT) return at_point(p, OP_ABS, ir_op1(w, OP_ABS, x));
+  if (x->type->kind == T_FLOAT) return el_trapped(p->c, OP_ABS, ir_op1(w, OP_ABS, x), p->args, 1, p->at);
   return ir_op2(w, OP_IMAX, x, ir_op1(w, OP_INEG, x));
 }
 
