@@ -27,8 +27,8 @@ static CostValue **inner_args(CostStudy *s, const LoopRun *r, int graph, CostVal
   return args;
 }
 
-/* Is part k of what the body yields an array that it makes? It is made in its place then, as the rows that a loop stacks;
- * others are copied there, as what a loop adds to. */
+/* Is part k of what the body yields an array that it makes? It is made in its place then, as the rows that a loop
+ * stacks; others are copied there, as what a loop adds to. */
 static bool is_made_here(const Node *result, int k) {
   const Node *x = result->op == OP_TUPLE ? fact_unchecked(result->ops[k]) : result;
   if (x->op == OP_GET && x->ops[0]->op == OP_LOOP) return x->attr.i >= loop_slots(x->ops[0]->loop);

@@ -7,10 +7,10 @@
 #include "opt/passes.h"
 #include "support/phases.h"
 
-/* Simplification: equal nodes of a graph become one, also checks, calls, and in studies of costs operations, that differ
- * in their places. Where equal checks stand in a graph with effects, the one that stands first in the text is made: an
- * effect between two of them happens after the error of the first. So is, in any graph, of equal checks of sizes with
- * different messages. */
+/* Simplification: equal nodes of a graph become one, also checks, calls, and in studies of costs operations, that
+ * differ in their places. Where equal checks stand in a graph with effects, the one that stands first in the text is
+ * made: an effect between two of them happens after the error of the first. So is, in any graph, of equal checks of
+ * sizes with different messages. */
 typedef struct Simplify {
   World *w;
   Map places;   /* graph -> Places * */
