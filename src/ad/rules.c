@@ -314,6 +314,7 @@ static Node *rule(Diff *r, int at, Node *d) {
   for (int i = 0; !d && i < n->nops; i++) ts[i] = ad_cot(r, n->ops[i]);
   switch ((Op)n->op) {
   case OP_LEN:
+  case OP_BYTE:
   case OP_TAG:
   case OP_CLOSURE_ID:
 #include "ir/check_cases.h"

@@ -11,6 +11,7 @@
  *        arrays        length a · shape a (int[] of all dimensions) · tabulate n f · zeros d · ones d · reshape d a
  *                      (d: an int, or an array of ints, one for each dimension of the result) · flatten a
  *                      unsafe_index a i (no check) · count_between a b (how many ints from a up to b, b excluded)
+ *        strings       str_size s (bytes) · str_byte s i · unsafe_byte s i (no check)
  *        sums          sum a (floats in any order; ints; structures if not empty) · dot a b
  *        parallel      par f g · pmap f xs
  *        numbers       float n · int x · abs x · sign x (int or float) · min a b · max a b (any ord; a tie gives the
@@ -78,6 +79,16 @@ static Node *do_shape(PrimCall *p) {
   Node **dims = NEW_ARRAY(c->e->arena, Node *, rank);
   for (int k = 0; k < rank; k++) dims[k] = ir_len(c->w, p->args[0], k);
   return ir_array(c->w, c->e->t_int, dims, rank, 0);
+}
+
+static Node *do_size(PrimCall *p) { return ir_op1(p->c->w, OP_BYTES, p->args[0]); }
+
+static Node *do_unsafe_byte(PrimCall *p) { return ir_byte(p->c->w, p->args[0], p->args[1]); }
+
+static Node *do_byte(PrimCall *p) {
+  World *w = p->c->w;
+  Node *i = ir_check(w, OP_CHECK_INDEX, p->args[1], do_size(p), NULL, el_site(p->c, p->at));
+  return ir_byte(w, p->args[0], i);
 }
 
 static Node *do_unsafe_index(PrimCall *p) { return ir_index(p->c->w, p->args[0], &p->args[1], 1); }
@@ -388,6 +399,9 @@ static const Prim table[] = {
     {"length", 1, do_length, NO_OP, NULL},
     {"shape", 1, do_shape, NO_OP, NULL},
     {"unsafe_index", 2, do_unsafe_index, NO_OP, NULL},
+    {"str_size", 1, do_size, OP_BYTES, NULL},
+    {"str_byte", 2, do_byte, NO_OP, NULL},
+    {"unsafe_byte", 2, do_unsafe_byte, NO_OP, NULL},
     {"tabulate", 2, do_tabulate, NO_OP, NULL},
     {"count_between", 2, do_count_between, NO_OP, NULL},
     {"zeros", 1, do_zeros, NO_OP, NULL},

@@ -281,6 +281,8 @@ static bool by_definition(Ranges *p, Goal g, const Lin *e, Term t, int depth) {
   Node *x = t.atom->node;
   bool low = t.coef > 0;
   switch (x->op) {
+  case OP_BYTE: return by_constant(p, g, e, t, low ? 0 : 255, depth);
+  case OP_BYTES:
   case OP_LEN: return by_constant(p, g, e, t, low ? 0 : LIMIT_ELEMENTS, depth);
   case OP_TAG: return low && by_constant(p, g, e, t, 0, depth);
   case OP_IMAX:

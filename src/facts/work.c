@@ -188,7 +188,8 @@ static Work work_of_operation(const Node *n) {
   if (op_flags[n->op] & OPF_K || fact_renames(n) || n->op == OP_PARAM || n->op == OP_GLOBAL || n->op == OP_TUPLE ||
       n->op == OP_GET)
     return (Work){0};
-  bool quick = op_flags[n->op] & (OPF_Q | OPF_B) || n->op == OP_INDEX || n->op == OP_UPDATE || n->op == OP_CADD;
+  bool quick = op_flags[n->op] & (OPF_Q | OPF_B) || n->op == OP_INDEX || n->op == OP_BYTE || n->op == OP_UPDATE ||
+               n->op == OP_CADD;
   return (Work){.fixed = quick ? 1 : LIBRARY_CALL};
 }
 

@@ -208,7 +208,7 @@ Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site) {
 
 /* Is n at most the length of an array that exists, since it was checked to be, or the length of a part of one? */
 static bool is_within_length(const Node *n) {
-  if (n->op == OP_LEN || n->op == OP_CHECK_INDEX || n->op == OP_CHECK_SLICE) return true;
+  if (ir_is_size(n) || n->op == OP_CHECK_INDEX || n->op == OP_CHECK_SLICE) return true;
   return n->op == OP_ISUB && n->ops[1]->op == OP_CHECK_SLICE && n->ops[1]->ops[1] == n->ops[0];
 }
 
@@ -332,6 +332,13 @@ Node *ir_len(World *w, Node *a, int dim) {
   Node *known = ir_known_length(w, a, dim);
   if (known) return known;
   return ir_intern(w, &(Node){.op = OP_LEN, .type = ir_type(w, T_INT), .ops = &a, .nops = 1, .attr.i = dim});
+}
+
+/*  byte "abc" 1 = 98 */
+Node *ir_byte(World *w, Node *s, Node *i) {
+  bool known = s->op == OP_STRING && i->op == OP_INT && i->attr.i >= 0 && i->attr.i < (int64_t)sym_len(s->attr.text);
+  if (known) return ir_int(w, (unsigned char)s->attr.text[i->attr.i]);
+  return ir_raw(w, OP_BYTE, ir_type(w, T_INT), (Node *[]){s, i}, 2);
 }
 
 static const Node *without_checks(const Node *n) {
@@ -691,6 +698,7 @@ Node *ir_make(World *w, Op op, IrType *t, Node **ops, int n) {
   case OP_SELECT:
   case OP_FMA: return ir_op3(w, op, ops[0], ops[1], ops[2]);
   case OP_INDEX: return ir_index(w, ops[0], ops + 1, n - 1);
+  case OP_BYTE: return ir_byte(w, ops[0], ops[1]);
   case OP_SLICE: return ir_slice(w, ops[0], ops[1], ops[2]);
   default: break;
   }
@@ -785,6 +793,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_TAG:
   case OP_STOP:
   case OP_CLOSURE_ID:
+  case OP_BYTE:
   case OP_INDEX:
   case OP_SLICE:
   case OP_CADD:

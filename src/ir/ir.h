@@ -517,6 +517,10 @@ Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site);
  * may wrap. */
 Node *ir_possible_length(World *w, Node *n, Site site);
 Node *ir_len(World *w, Node *a, int dim);
+/* Byte i of string s, for an index in bounds. */
+Node *ir_byte(World *w, Node *s, Node *i);
+/* Is it the length of an array or string that exists? */
+static inline bool ir_is_size(const Node *x) { return x->op == OP_LEN || x->op == OP_BYTES; }
 Node *ir_index(World *w, Node *a, Node **is, int n);
 Node *ir_slice(World *w, Node *a, Node *lo, Node *count);
 Node *ir_update(World *w, Node *a, Node **is, int n, Node *v);

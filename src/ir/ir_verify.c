@@ -214,6 +214,7 @@ static const char *verify_node(World *w, const Graph *g, const Node *n) {
   /* The signature says all of it. */
   case OP_GLOBAL:
   case OP_TAG:
+  case OP_BYTE:
   case OP_CLOSURE_ID:
   case OP_GRAPH_ID:
 #include "ir/check_cases.h"

@@ -122,13 +122,13 @@ Graph *ir_without_proved_checks(World *w, Graph *body, Node *n, Node **caps, int
  * wrapping. */
 static Node *successor(World *w, Node *x) {
   bool sum =
-      (x->op == OP_IADD && x->ops[1]->op == OP_INT) || x->op == OP_LEN || (x->op == OP_INT && x->attr.i < INT64_MAX);
+      (x->op == OP_IADD && x->ops[1]->op == OP_INT) || ir_is_size(x) || (x->op == OP_INT && x->attr.i < INT64_MAX);
   return sum ? ir_op2(w, OP_IADD, x, ir_int(w, 1)) : NULL;
 }
 
 static Node *predecessor(World *w, Node *x) {
   bool sum =
-      (x->op == OP_IADD && x->ops[1]->op == OP_INT) || x->op == OP_LEN || (x->op == OP_INT && x->attr.i > INT64_MIN);
+      (x->op == OP_IADD && x->ops[1]->op == OP_INT) || ir_is_size(x) || (x->op == OP_INT && x->attr.i > INT64_MIN);
   return sum ? ir_op2(w, OP_IADD, x, ir_int(w, -1)) : NULL;
 }
 
@@ -257,7 +257,7 @@ static Node *count_of(World *w, const Bound *b, Node *start, Node *end) {
   Node *n = ir_count_between(w, start, end, b->inclusive);
   if (!b->inclusive) return n;
   Node *last = b->down ? start : end, *extreme = ir_int(w, b->down ? INT64_MIN : INT64_MAX);
-  if (last->op == OP_LEN || (last->op == OP_IADD && last->ops[0]->op == OP_LEN && last->ops[1]->op == OP_INT)) return n;
+  if (ir_is_size(last) || (last->op == OP_IADD && ir_is_size(last->ops[0]) && last->ops[1]->op == OP_INT)) return n;
   return ir_op3(w, OP_SELECT, ir_op2(w, OP_IEQ, last, extreme), ir_int(w, INT64_MAX), n);
 }
 
@@ -286,6 +286,6 @@ Node *ir_trip_count(World *w, const LoopInfo *l, Node **ops, Graph *cond) {
   Node *n = b.exact ? count_to(w, start, end, depth) : count_of(w, &b, start, end);
   if (!n) return NULL;
   /* of an array that exists: not too many */
-  if (depth && n->op != OP_LEN) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site);
+  if (depth && !ir_is_size(n)) n = ir_check(w, OP_CHECK_DEPTH, n, depth->ops[1], NULL, depth->site);
   return n;
 }

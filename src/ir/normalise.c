@@ -84,12 +84,13 @@ static Node *negate(World *w, Node *a) {
   return ir_raw(w, OP_FNEG, a->type, &a, 1);
 }
 
-/*  not (not x) = x    tag (inj k x) = k    closure_id (closure g …) = graph_id g */
+/*  not (not x) = x    tag (inj k x) = k    closure_id (closure g …) = graph_id g    bytes "abc" = 3 */
 Node *ir_normal1(World *w, Op op, Node *a) {
   Node *c = fold1(w, op, a);
   if (c) return c;
   if (op == OP_FNEG) return negate(w, a);
   if ((op == OP_NOT || op == OP_INEG) && a->op == op) return a->ops[0];
+  if (op == OP_BYTES && a->op == OP_STRING) return ir_int(w, (int64_t)sym_len(a->attr.text));
   if (op == OP_TAG && a->op == OP_INJ) return ir_int(w, a->attr.i);
   if (op == OP_TAG && a->op == OP_ZERO) return ir_int(w, 0);
   if (op == OP_CLOSURE_ID && a->op == OP_CLOSURE)
@@ -204,6 +205,8 @@ bool ir_is_natural(const Node *x) {
   switch (x->op) {
   case OP_INT: return x->attr.i >= 0;
   case OP_LEN:
+  case OP_BYTES:
+  case OP_BYTE:
   case OP_CHECK_INDEX:
   case OP_CHECK_NAT: return true;
   case OP_IMAX: return ir_is_natural(x->ops[1]) || ir_is_natural(x->ops[0]);
@@ -218,7 +221,7 @@ bool ir_is_natural(const Node *x) {
 /* Between -2^62 and 2^62: a length, a constant, or a sum of these. */
 static bool is_small(World *w, const Node *x, int depth) {
   if (x->op == OP_INT) return x->attr.i > -(1LL << (62 - depth)) && x->attr.i < 1LL << (62 - depth);
-  if (x->op == OP_LEN) return true;
+  if (ir_is_size(x) || x->op == OP_BYTE) return true;
   if (x->op != OP_IADD && x->op != OP_ISUB) return false;
   if (depth >= LIMIT_SMALL_SUM) return !limit_reached(w->arena, AT_SMALL_SUM);
   return is_small(w, x->ops[0], depth + 1) && is_small(w, x->ops[1], depth + 1);

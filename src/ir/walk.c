@@ -141,6 +141,7 @@ static void count_node(OpCounts *c, const Node *n) {
   case OP_SLICE:
   case OP_UPDATE:
   case OP_RESHAPE:
+  case OP_BYTE:
   case OP_BAG_GET: c->arrays++; break;
 #include "ir/scalar_cases.h"
   case OP_TAG:

@@ -320,7 +320,14 @@ static void emit_constant(Fn *k, const LInstr *i, size_t table) {
   assign_reg(k, i->dst, load(e, objects, (size_t)i->imm.i * sizeof(Obj *), e->t_ptr));
 }
 
-/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+/* ---- Arrays and strings ------------------------------------------------------------------------------------------ */
+static Rv *byte_of(const Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Type *byte = e->g->context_get_type(e->ctx, GT_UCHAR);
+  Rv *bytes = address(e, place(e, reg(k, i->a), offsetof(StringObj, bytes), byte));
+  return cast(e, rv(e, slot_at(e, bytes, reg(k, i->b), byte)), e->t_i64);
+}
+
 static Lv *element(const Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *index = k_i64(e, i->c);
@@ -476,6 +483,7 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_SET_DIM: assign(k, dimension(k, i), reg(k, i->b)); break;
   case LOP_DIM: assign_reg(k, i->dst, rv(e, dimension(k, i))); break;
   case LOP_DATA: assign_reg(k, i->dst, load(e, reg(k, i->a), offsetof(ArrayObj, data), e->t_ptr)); break;
+  case LOP_BYTE: assign_reg(k, i->dst, byte_of(k, i)); break;
   case LOP_LOAD: assign_reg(k, i->dst, rv(e, element(k, i))); break;
   case LOP_STORE: assign(k, element(k, i), reg(k, i->dst)); break;
   case LOP_NEW_BOX:

@@ -564,7 +564,7 @@ static int64_t cost_of(Lower *m, Graph *g) {
     const Node *x = s->order[i];
     if (op_flags[x->op] & OPF_K || x->op == OP_PARAM || x->op == OP_TUPLE || x->op == OP_GET || x->op == OP_AFTER)
       continue;
-    cost += op_flags[x->op] & (OPF_Q | OPF_B) || x->op == OP_INDEX ? 1 : CALL_COST;
+    cost += op_flags[x->op] & (OPF_Q | OPF_B) || x->op == OP_INDEX || x->op == OP_BYTE ? 1 : CALL_COST;
     for (int k = 0; x->op == OP_SWITCH && k < x->ngraphs; k++) cost += cost_of(m, x->graphs[k]);
   }
   return cost;

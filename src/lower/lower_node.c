@@ -178,6 +178,12 @@ static Row lower_uninj(Frame *fr, Node *x) {
   return row;
 }
 
+static Row lower_byte(Frame *fr, Node *x) {
+  Row row = new_row(fr, x);
+  fn_emit(fr->fn, LOP_BYTE, row.r[0], frame_reg(fr, x->ops[0]), frame_reg(fr, x->ops[1]), -1);
+  return row;
+}
+
 static Row lower_tag(Frame *fr, Node *x) {
   Row row = new_row(fr, x);
   int v = frame_reg(fr, x->ops[0]);
@@ -371,6 +377,7 @@ static Row lower_any(Frame *fr, Node *x) {
     int dim = fn_dim(fr->fn, frame_reg(fr, x->ops[0]), (int)x->attr.i);
     return (Row){fn_copy(fr->fn, &dim, 1), 1};
   }
+  case OP_BYTE: return lower_byte(fr, x);
   case OP_TAG: return lower_tag(fr, x);
   case OP_UNINJ: return lower_uninj(fr, x);
   case OP_CLOSURE: return lower_closure(fr, x);

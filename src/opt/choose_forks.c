@@ -16,7 +16,8 @@ static int64_t work_of(World *w, Graph *g, int64_t most);
 static bool is_large(const IrType *t) { return t->kind == T_ARRAY || t->kind == T_BAG || t->kind == T_STRING; }
 
 static int64_t work_of_operation(const Node *n, int64_t most) {
-  if (op_flags[n->op] & OPF_Q || n->op == OP_INDEX || n->op == OP_PARAM || ir_is_constant(n)) return 1;
+  if (op_flags[n->op] & OPF_Q || n->op == OP_INDEX || n->op == OP_BYTE || n->op == OP_PARAM || ir_is_constant(n))
+    return 1;
   bool large = is_large(n->type);
   for (int k = 0; k < n->nops; k++) large |= is_large(n->ops[k]->type);
   return large ? most + 1 : 1;

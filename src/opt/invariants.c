@@ -53,7 +53,8 @@ static bool is_function(const Node *x) {
 
 static bool is_costly(Moving *m, const Node *x) {
   if (x->op == OP_LOOP || x->op == OP_CALL || x->op == OP_APPLY || is_function(x)) return true;
-  if (x->op == OP_INDEX && x->type->kind != T_ARRAY && m->loads) return true;
+  bool read = x->op == OP_BYTE || (x->op == OP_INDEX && x->type->kind != T_ARRAY);
+  if (read && m->loads) return true;
   if (x->op == OP_SWITCH && x->flags & (NODE_COSTLY | NODE_FAILS)) return true;
   for (int k = 0; k < x->nops; k++)
     if (map_get(&m->costly, x->ops[k])) return true;

@@ -4,6 +4,7 @@
  * the C library knows them. */
 #define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -301,48 +302,53 @@ PRIM(prim_str_replace) {
   return buf_string(&b, &res->p);
 }
 
+static size_t stride(size_t n, size_t from) { return n - from < RT_STRIDE ? n : from + RT_STRIDE; }
+
 PRIM(prim_str_bytes) {
   PRIM_UNUSED;
   const StringObj *s = slot_string(&args[0]);
+  size_t n = (size_t)s->len;
   ArrayObj *a = rt_new_array(rt, rt->desc_int_array, &s->len, false);
   if (!a) return 1;
-  for (int64_t i = 0; i < s->len; i++) {
-    if (rt_look_at(rt, i)) {
+  for (size_t from = 0, to; from < n; from = to) {
+    if (rt_look(rt)) {
       rt_release(rt, &a->h);
       return 1;
     }
-    a->data[i].i = (unsigned char)s->bytes[i];
+    to = stride(n, from);
+    for (size_t i = from; i < to; i++) a->data[i].i = (unsigned char)s->bytes[i];
   }
   res->p = &a->h;
   return 0;
 }
 
-PRIM(prim_str_byte) {
-  PRIM_UNUSED;
-  const StringObj *s = slot_string(&args[0]);
-  int64_t i = args[1].i;
-  if (i < 0 || i >= s->len)
-    return rt_error(rt, ERR_SLICE, site, "byte %lld is out of bounds for a string of %lld bytes", (long long)i,
-                    (long long)s->len);
-  res->i = (unsigned char)s->bytes[i];
-  return 0;
+static bool is_byte(int64_t x) { return x >= 0 && x <= UCHAR_MAX; }
+
+/* Fills n bytes at `to`; all of them are looked at together, and one by one only if there is one that is none. */
+static Status fill_bytes(Rt *rt, char *to, const Slot *from, size_t n, uint32_t site) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < n; i++) {
+    all |= (uint64_t)from[i].i;
+    to[i] = (char)from[i].i;
+  }
+  if (all <= UCHAR_MAX) return 0;
+  while (is_byte(from->i)) from++;
+  return rt_error(rt, ERR_TEXT, site, "%lld is not a byte", (long long)from->i);
 }
 
 PRIM(prim_str_of_bytes) {
   PRIM_UNUSED;
   const ArrayObj *a = slot_array(&args[0]);
-  StringObj *s = rt_string_raw(rt, (size_t)a->dims[0]);
+  size_t n = (size_t)a->dims[0], bad;
+  StringObj *s = rt_string_raw(rt, n);
   if (!s) return 1;
   Status status = 0;
-  for (int64_t i = 0; i < s->len && !status; i++) {
-    status = rt_look_at(rt, i);
-    if (!status && (a->data[i].i < 0 || a->data[i].i > 255))
-      status = rt_error(rt, ERR_TEXT, site, "%lld is not a byte", (long long)a->data[i].i);
-    s->bytes[i] = (char)a->data[i].i;
-  }
-  size_t bad;
   bool valid = true;
-  if (!status) status = rt_check_text(rt, s->bytes, (size_t)s->len, &valid, &bad);
+  for (size_t from = 0, to; from < n && !status; from = to) {
+    to = stride(n, from);
+    status = rt_look(rt) || fill_bytes(rt, s->bytes + from, a->data + from, to - from, site);
+  }
+  if (!status) status = rt_check_text(rt, s->bytes, n, &valid, &bad);
   if (!valid) status = rt_error(rt, ERR_TEXT, site, "the bytes are not valid UTF-8 at offset %zu", bad);
   if (status) rt_release(rt, &s->h);
   else res->p = &s->h;

@@ -21,9 +21,12 @@ static bool is_length(const Node *a, int dim, const Node *n) {
 }
 
 static bool indexes(const Node *m, const Node *check) {
+  const Node *n = sp_root_of(check->ops[1]);
+  if (m->op == OP_BYTE)
+    return sp_root_of(m->ops[1]) == sp_root_of(check->ops[0]) && n->op == OP_BYTES && n->ops[0] == m->ops[0];
   if (m->op != OP_INDEX && m->op != OP_UPDATE) return false;
-  int n = m->op == OP_INDEX ? m->nops : m->nops - 1;
-  for (int k = 1; k < n; k++)
+  int last = m->op == OP_INDEX ? m->nops : m->nops - 1;
+  for (int k = 1; k < last; k++)
     if (sp_root_of(m->ops[k]) == sp_root_of(check->ops[0]) && is_length(m->ops[0], k - 1, check->ops[1])) return true;
   return false;
 }
@@ -55,7 +58,7 @@ static bool makes_result(Block *b, const Node *m) {
 }
 
 static bool is_subscript(const Node *n, int k) {
-  return (n->op == OP_INDEX && k > 0) || (n->op == OP_UPDATE && k > 0 && k < n->nops - 1);
+  return ((n->op == OP_INDEX || n->op == OP_BYTE) && k > 0) || (n->op == OP_UPDATE && k > 0 && k < n->nops - 1);
 }
 
 /* Does operand k of n, an operation, make the check itself when it runs? */

@@ -75,6 +75,8 @@ static const OpForm forms[OP_COUNT] = {
     [OP_IREM] = INFIX(L_PRODUCT, "%"),
     [OP_INEG] = {F_PREFIX, L_MINUS, "-"},
     [OP_IPOW] = INFIX(L_POWER, "^"),
+    [OP_BYTES] = FUNCTION("Str.byte_length"),
+    [OP_BYTE] = FUNCTION("Str.byte"),
     [OP_IMIN] = FUNCTION("min"),
     [OP_IMAX] = FUNCTION("max"),
     [OP_IAND] = FUNCTION("bit_and"),
@@ -280,7 +282,6 @@ static const PrimForm prims[] = {
     {RTP_STR_STARTS_WITH, "Str.starts_with"},
     {RTP_STR_ENDS_WITH, "Str.ends_with"},
     {RTP_STR_REPLACE, "Str.replace"},
-    {RTP_STR_BYTE, "Str.byte"},
     {RTP_STR_BYTES, "Str.bytes"},
 };
 

@@ -296,9 +296,6 @@ static void test_strings(void) {
   CHECK_STR(run3(RTP_STR_SUB, NULL, "p", P("abc"), I(3), I(0)), "");
   CHECK_STR(run3(RTP_STR_SUB, NULL, "p", P("abc"), I(2), I(2)),
             "error: 2 characters from 2 on are out of bounds for a string of length 3");
-  CHECK(int3(RTP_STR_BYTE, "p", P("aσ"), I(1), I(0)) == 0xcf);
-  CHECK_STR(run3(RTP_STR_BYTE, NULL, "p", P("aσ"), I(3), I(0)),
-            "error: byte 3 is out of bounds for a string of 3 bytes");
   CHECK(int3(RTP_STR_FIND, "pp", P("b"), P("abab"), I(2)) == 3);
   CHECK(int3(RTP_STR_FIND, "pp", P("z"), P("abab"), I(0)) == -1);
   CHECK(int3(RTP_STR_FIND, "pp", P(""), P("ab"), I(9)) == -1);
