@@ -180,7 +180,7 @@ static inline bool spend(Rt *rt, const DInstr *pc, const DFunc *callee) {
   X(IADD, i, (int64_t)((uint64_t)A.i + (uint64_t)B.i)) X(ISUB, i, (int64_t)((uint64_t)A.i - (uint64_t)B.i))             \
   X(ISUBS, i, subtract_saturating(A.i, B.i)) X(IMUL, i, (int64_t)((uint64_t)A.i * (uint64_t)B.i))                        \
   X(IDIV, i, divide(A.i, B.i)) X(IREM, i, remainder_of(A.i, B.i))  \
-  X(BYTES, i, ((const StringObj *)A.p)->len) X(INEG, i, (int64_t)(0 - (uint64_t)A.i)) X(IPOW, i, rt_ipow(A.i, B.i))                                                \
+  X(BYTES, i, ((const StringObj *)A.p)->len) X(NATIVE, i, 0) X(INEG, i, (int64_t)(0 - (uint64_t)A.i)) X(IPOW, i, rt_ipow(A.i, B.i))                                                \
   X(IMIN, i, A.i < B.i ? A.i : B.i) X(IMAX, i, A.i > B.i ? A.i : B.i)                                                   \
   X(IAND, i, A.i & B.i) X(IOR, i, A.i | B.i) X(IXOR, i, A.i ^ B.i)                                                      \
   X(ISHL, i, (int64_t)((uint64_t)A.i << (B.i & 63))) X(ISHR, i, (int64_t)((uint64_t)A.i >> (B.i & 63)))                 \

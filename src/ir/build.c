@@ -474,7 +474,7 @@ Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
 }
 
 /* ---- Runtime primitives and derivatives ------------------------------------------------------- */
-enum { T = 1, F = 2, E = 4, C = 8, M = 16, N = 32, P = 64 };
+enum { T = 1, F = 2, E = 4, C = 8, M = 16, N = 32, P = 64, K = 128 };
 static const RtPrim rt_table[] = {
 #define RT(NAME, function, name_of, type_of, flags, right_of)                                                          \
   {.name = name_of,                                                                                                    \
@@ -485,7 +485,8 @@ static const RtPrim rt_table[] = {
    .clock = ((flags)&C) != 0,                                                                                          \
    .makes_text = ((flags)&M) != 0,                                                                                     \
    .ends = ((flags)&N) != 0,                                                                                           \
-   .pattern = ((flags)&P) != 0,                                                                                        \
+   .pattern = ((flags)&P) != 0,                                                                                       \
+   .known = ((flags)&K) != 0,                                                                                        \
    .right = RIGHT_##right_of},
 #include "prims/rt.def"
 #undef RT
@@ -524,8 +525,13 @@ static IrType *with_token(World *w, IrType *t, bool effect) {
   return ir_tuple_type(w, ts, NULL, 2);
 }
 
+static Node *normal_rt(World *w, Node *rt) {
+  Node *known = rt->attr.rt->known ? ir_known_tables(w, rt->type, rt->ops[0]) : NULL;
+  return known ? known : ir_intern(w, rt);
+}
+
 Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site) {
-  return ir_intern(w, &(Node){.op = OP_RT,
+  return normal_rt(w, &(Node){.op = OP_RT,
                               .type = with_token(w, result, p->effect),
                               .ops = args,
                               .nops = n,
@@ -777,7 +783,7 @@ Node *ir_rebuild(World *w, const Node *old, Node **ops, Graph **graphs) {
   case OP_ZEROS: return ir_zeros(w, old->type, ops, old->site);
   case OP_RESHAPE: return ir_reshape(w, old->type, ops[0], ops + 1, old->site);
   case OP_RT:
-    return ir_intern(w, &(Node){.op = OP_RT,
+    return normal_rt(w, &(Node){.op = OP_RT,
                                 .type = old->type,
                                 .ops = ops,
                                 .nops = n,

@@ -14,6 +14,7 @@ void compilation_begin(World *w) {
   map_init(&c->unrolled, &c->arena);
   map_init(&c->unroll_counts, &c->arena);
   map_init(&c->endless, &c->arena);
+  map_init(&c->patterns, &c->arena);
   map_init(&c->memos, &c->arena);
   map_init(&c->uses, &c->arena);
   map_init(&c->fates, &c->arena);

@@ -143,6 +143,7 @@ typedef struct RtPrim {
   bool makes_text; /* ... and keeps nothing in text that it reads, so that several threads may read that */
   bool ends;       /* it never returns: it ends the program */
   bool pattern;    /* its first operand is a regular expression */
+  bool known;      /* its value is what is known of a pattern when it is compiled (patterns.c) */
   Right right;     /* that the VM must have */
 } RtPrim;
 

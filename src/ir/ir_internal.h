@@ -19,6 +19,10 @@ const char *ir_data_wrong(const Node *n); /* NULL, or what is wrong with the con
 IrKind *ir_data_kinds(World *w, IrType *array, int *n);
 Node *ir_data_of(World *w, IrType *array, ArrayData d, Node **ops, int nops);
 
+/* ---- patterns.c ---- */
+/* The automaton of a pattern, if there is one, in a tuple of that type; NULL: nothing is known of the pattern yet. */
+Node *ir_known_tables(World *w, IrType *type, const Node *pattern);
+
 /* The node with these contents, as it stands: no normalisation. `proto` may live on the stack. */
 Node *ir_intern(World *w, Node *proto);
 /* An interned node of op with operands and nothing else. */

@@ -20,6 +20,7 @@ typedef struct Rule {
 #define RULE_IDIV HELPER, H_IDIV, NULL
 #define RULE_IREM HELPER, H_IREM, NULL
 #define RULE_BYTES SPECIAL, 0, NULL
+#define RULE_NATIVE SPECIAL, 0, NULL
 #define RULE_INEG SPECIAL, 0, NULL
 #define RULE_ISUBS HELPER, H_ISUBS, NULL
 #define RULE_IPOW TABLE, TF_rt_ipow, NULL
@@ -180,6 +181,7 @@ static void emit_special(Fn *k, const LInstr *i, Rv *a, Rv *b) {
   Emit *e = k->e;
   switch (i->sub) {
   case OP_BYTES: assign_reg(k, i->dst, load(e, a, offsetof(StringObj, len), e->t_i64)); break;
+  case OP_NATIVE: assign_reg(k, i->dst, k_i64(e, 1)); break;
   case OP_INEG: assign_reg(k, i->dst, e->g->context_new_unary_op(e->ctx, NULL, GU_MINUS, e->t_i64, a)); break;
   case OP_FNEG: assign_reg(k, i->dst, emit_negation(k, i, a)); break;
   case OP_IMIN: select_into(k, i->dst, compare(e, GC_LE, a, b), a, b); break;

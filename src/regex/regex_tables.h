@@ -48,6 +48,9 @@ typedef enum RegexVerdict { REGEX_MADE, REGEX_NOT_REGULAR, REGEX_TOO_LARGE, REGE
 RegexTables *regex_tables(Heap *heap, const char *pattern, size_t length, RegexVerdict *why);
 void regex_tables_free(Heap *heap, RegexTables *t);
 
+/* Does PCRE2 accept the pattern? False, too, where it has no memory. */
+bool regex_accepts(const char *pattern, size_t length);
+
 /* A search under way, which can be interrupted. */
 typedef struct RegexRun {
   const char *text;

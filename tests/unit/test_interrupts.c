@@ -155,6 +155,7 @@ static const RtPrimId bounded[] = {
     RTP_CONCAT_STRING,
     RTP_FLOAT_OF_STRING,
     RTP_INT_OF_STRING,
+    RTP_REGEX_TABLES,
     RTP_STR_STARTS_WITH,
     RTP_STR_ENDS_WITH,
     RTP_ARGS,
