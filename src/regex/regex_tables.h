@@ -51,6 +51,23 @@ void regex_tables_free(Heap *heap, RegexTables *t);
 /* Does PCRE2 accept the pattern? False, too, where it has no memory. */
 bool regex_accepts(const char *pattern, size_t length);
 
+/* Places in the array that says whether a text has a match: the columns of bytes, those of pairs by their first byte,
+ * the columns of the final newline and of the edge, the state at the start of a text, the first state that says nothing
+ * of a match, and the tables. In these, t[column of a byte + state] and t[column of the first of two + column of the
+ * second + state] are the next state: 0 dead, 1 the text is left to PCRE2, further ones: there is a match. They lead to
+ * themselves. */
+enum {
+  SEARCH_SECOND,
+  SEARCH_FIRST = 256,
+  SEARCH_FINAL_NEWLINE = 512,
+  SEARCH_EDGE,
+  SEARCH_START,
+  SEARCH_UNMATCHED,
+  SEARCH_COLUMNS
+};
+/* Fills t, which has room for LIMIT_REGEX_TABLE numbers; how many there are. 0: too many. */
+int regex_search_table(const RegexTables *tables, int64_t *t);
+
 /* A search under way, which can be interrupted. */
 typedef struct RegexRun {
   const char *text;

@@ -24,6 +24,7 @@
 #include <pcre2.h>
 #include <string.h>
 
+_Static_assert(sizeof(PCRE2_SIZE) == sizeof(Slot) && PCRE2_UNSET == (PCRE2_SIZE)-1, "offsets are numbers of the program");
 enum { CACHE_MAX = 64, PREFIX = 16, SHORT = 4096, FEW_STEPS = 10000, AT_ONCE = 1 << 18 };
 /* Beside PCRE2's results: the automaton doesn't know; the match is begun again. */
 enum { LEFT_TO_PCRE2 = -1000, AGAIN = -1001 };
@@ -359,22 +360,6 @@ PRIM(prim_regex_test) {
   return status;
 }
 
-/* The groups of a match, the whole first; an unset one is empty. */
-static ArrayObj *groups_of(Match *m, const PCRE2_SIZE *at) {
-  int64_t n = pcre2_get_ovector_count(m->data);
-  ArrayObj *groups = rt_new_strings(m->rt, n);
-  for (int64_t k = 0; groups && k < n; k++) {
-    bool set = at[2 * k] != PCRE2_UNSET && at[2 * k + 1] >= at[2 * k];
-    Obj *text = rt_new_string(m->rt, set ? m->s->bytes + at[2 * k] : "", set ? at[2 * k + 1] - at[2 * k] : 0);
-    if (!text) {
-      rt_release(m->rt, &groups->h);
-      return NULL;
-    }
-    groups->data[k].p = text;
-  }
-  return groups;
-}
-
 /* Of what isn't constant there are none. */
 PRIM(prim_regex_tables) {
   PRIM_UNUSED;
@@ -387,40 +372,37 @@ PRIM(prim_regex_tables) {
   return 0;
 }
 
-/* found, text, start in code points, groups, the byte from which to look for the next match */
-PRIM(prim_regex_find) {
+/* Adds the offsets of the next `most` matches at most: of each the whole and its groups, -1 for one that is unset. */
+static Status add_spans(Match *m, int64_t most, Buf *out) {
+  uint32_t pairs = pcre2_get_ovector_count(m->data);
+  bool found = true;
+  PCRE2_SIZE *at;
+  for (int64_t from = 0; most > 0 && from <= m->s->len && !out->failed; most--) {
+    if (match_next(m, from, false, &found, &at)) return 1;
+    if (!found) break;
+    buf_add(out, (const char *)at, 2 * sizeof *at * pairs);
+    from = (int64_t)at[1];
+    if (at[1] > at[0]) continue;
+    int len = utf8_sequence(m->s->bytes + from, (size_t)(m->s->len - from), NULL); /* an empty one: a character on */
+    from += len ? len : 1;
+  }
+  return out->failed;
+}
+
+/* pattern, text, how many matches at most: numbers a match has, all of them */
+PRIM(prim_regex_spans) {
   PRIM_UNUSED;
   Match m;
-  bool found = false;
-  PCRE2_SIZE *at = NULL;
-  ArrayObj *groups = NULL;
-  Obj *text = NULL;
-  int64_t from = args[2].i, start = 0, following = slot_string(&args[1])->len + 1;
-  Status status = match_open(&m, rt, &args[0], &args[1], true, site);
-  if (!status && from >= 0 && from <= m.s->len) status = match_next(&m, from, false, &found, &at);
-  if (!status && found) {
-    text = rt_new_string(rt, m.s->bytes + at[0], at[1] > at[0] ? at[1] - at[0] : 0);
-    groups = groups_of(&m, at);
-    status = rt_text_point(rt, (StringObj *)args[1].p, (int64_t)at[0], &start);
-    following = (int64_t)at[1];
-    if (at[1] <= at[0]) { /* an empty match: the next one starts a character later */
-      int len = utf8_sequence(m.s->bytes + at[1], (size_t)m.s->len - at[1], NULL);
-      following += len ? len : 1;
-    }
-  } else if (!status) {
-    text = rt_new_string(rt, "", 0);
-    groups = rt_new_strings(rt, 0);
-  }
-  if (status || !text || !groups) {
-    rt_release(rt, text);
-    rt_release(rt, groups ? &groups->h : NULL);
-    return 1;
-  }
-  res[0].i = found;
-  res[1].p = text;
-  res[2].i = start;
-  res[3].p = &groups->h;
-  res[4].i = following;
+  Buf b = {.rt = rt};
+  ArrayObj *spans = NULL;
+  Status status = match_open(&m, rt, &args[0], &args[1], true, site) || add_spans(&m, args[2].i, &b);
+  int64_t n = (int64_t)(b.len / sizeof(int64_t));
+  if (!status) spans = rt_new_array(rt, rt->desc_int_array, &n, false);
+  if (spans && n) memcpy(spans->data, b.data, b.len);
+  buf_free(&b);
+  if (!spans) return 1;
+  res[0].i = 2 * (int64_t)pcre2_get_ovector_count(m.data);
+  res[1].p = &spans->h;
   return 0;
 }
 

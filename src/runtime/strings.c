@@ -165,6 +165,19 @@ PRIM(prim_str_sub) {
   return give(rt, s->bytes + from, (size_t)(to - from), res);
 }
 
+PRIM(prim_str_part) {
+  PRIM_UNUSED;
+  const StringObj *s = slot_string(&args[0]);
+  int64_t from = args[1].i, to = args[2].i < s->len ? args[2].i : s->len;
+  bool some = from >= 0 && from < to;
+  return give(rt, s->bytes + (some ? from : 0), some ? (size_t)(to - from) : 0, res);
+}
+
+PRIM(prim_str_point) {
+  PRIM_UNUSED;
+  return rt_text_point(rt, (StringObj *)args[0].p, args[1].i, &res->i);
+}
+
 PRIM(prim_str_find) {
   PRIM_UNUSED;
   const StringObj *part = slot_string(&args[0]), *s = slot_string(&args[1]);

@@ -133,10 +133,11 @@ static const Case cases[] = {
     {RTP_CONCAT_STRINGS, NULL, "s"},   {RTP_STR_JOIN, NULL, ",s"},      {RTP_ARGSORT, &d_floats, "f"},
     {RTP_ARGSORT, &d_ints, "i"},       {RTP_ARGSORT, &d_strings, "s"},  {RTP_ARGSORT, &d_matrix, "m"},
     {RTP_STR_LENGTH, NULL, "t"},       {RTP_STR_SUB, NULL, "t01"},      {RTP_STR_FIND, NULL, "zt0"},
+    {RTP_STR_POINT, NULL, "t1"},
     {RTP_STR_SPLIT, NULL, ",t"},       {RTP_STR_SPLIT, NULL, "et"},     {RTP_STR_TRIM, NULL, "b"},
     {RTP_STR_UPPER, NULL, "t"},        {RTP_STR_LOWER, NULL, "t"},      {RTP_STR_CONTAINS, NULL, "zt"},
     {RTP_STR_REPLACE, NULL, ",,t"},    {RTP_STR_BYTES, NULL, "t"},      {RTP_STR_OF_BYTES, NULL, "i"},
-    {RTP_REGEX_TEST, NULL, "rt"},      {RTP_REGEX_TEST, NULL, "Gt"},    {RTP_REGEX_FIND, NULL, "rt0"},
+    {RTP_REGEX_TEST, NULL, "rt"},      {RTP_REGEX_TEST, NULL, "Gt"},    {RTP_REGEX_SPANS, NULL, "rt1"},
     {RTP_REGEX_REPLACE, NULL, "wzt"},  {RTP_REGEX_SPLIT, NULL, "wt"},   {RTP_READ_FILE, NULL, "P"},
     {RTP_READ_LINES, NULL, "P"},       {RTP_WRITE_FILE, NULL, "Pt"},    {RTP_APPEND_FILE, NULL, "Pt"},
     {RTP_CSV_READ, NULL, "C,e0"},      {RTP_CSV_NUMBERS, NULL, "C"},    {RTP_MATMUL, NULL, "00mm"},
@@ -156,6 +157,7 @@ static const RtPrimId bounded[] = {
     RTP_FLOAT_OF_STRING,
     RTP_INT_OF_STRING,
     RTP_REGEX_TABLES,
+    RTP_STR_PART,
     RTP_STR_STARTS_WITH,
     RTP_STR_ENDS_WITH,
     RTP_ARGS,
@@ -221,20 +223,18 @@ static void release_results(const Case *c, Slot *res) {
   case RTP_HASH:
   case RTP_CLOSE:
   case RTP_STR_LENGTH:
+  case RTP_STR_POINT:
   case RTP_STR_FIND:
   case RTP_STR_CONTAINS:
   case RTP_REGEX_TEST:
   case RTP_WRITE_FILE:
   case RTP_WRITE_WORDS:
   case RTP_APPEND_FILE: break;
+  case RTP_REGEX_SPANS:
   case RTP_READ_LINE: rt_release(&rt, res[1].p); break;
   case RTP_CSV_READ:
     rt_release(&rt, res[0].p);
     rt_release(&rt, res[1].p);
-    break;
-  case RTP_REGEX_FIND:
-    rt_release(&rt, res[1].p);
-    rt_release(&rt, res[3].p);
     break;
   default: rt_release(&rt, res[0].p);
   }

@@ -332,9 +332,10 @@ static void test_strings(void) {
   clean("strings");
 }
 
-static const char *found(const char *re, const char *s, int64_t from) {
-  Slot args[3] = {P(re), P(s), I(from)};
-  Status status = prim(RTP_REGEX_FIND, NULL, 3, args);
+/* How many numbers a match has, and those of the first `most` matches. */
+static const char *spans(const char *re, const char *s, int64_t most) {
+  Slot args[3] = {P(re), P(s), I(most)};
+  Status status = prim(RTP_REGEX_SPANS, NULL, 3, args);
   rt_release(&rt, args[0].p);
   rt_release(&rt, args[1].p);
   static char out[4200];
@@ -343,21 +344,22 @@ static const char *found(const char *re, const char *s, int64_t from) {
     rt_clear_error(&rt);
     return out;
   }
-  int n = snprintf(out, sizeof out, "%d %s %d %d: ", (int)result[0].i, text_of(&result[1]), (int)result[2].i,
-                   (int)result[4].i);
+  const ArrayObj *a = (const ArrayObj *)result[1].p;
+  int n = snprintf(out, sizeof out, "%d:", (int)result[0].i);
+  for (int64_t k = 0; k < a->dims[0]; k++) n += snprintf(out + n, sizeof out - (size_t)n, " %d", (int)a->data[k].i);
   rt_release(&rt, result[1].p);
-  snprintf(out + n, sizeof out - (size_t)n, "%s", joined(result[3].p));
   return out;
 }
 
 static void test_regex(void) {
   CHECK(int3(RTP_REGEX_TEST, "pp", P("^a+b$"), P("aaab"), I(0)) == 1);
   CHECK(int3(RTP_REGEX_TEST, "pp", P("^a+b$"), P("aaac"), I(0)) == 0);
-  CHECK_STR(found("(\\d+)-(\\w)?", "σσ 12-x 34-", 0), "1 12-x 3 9: 12-x|12|x");
-  CHECK_STR(found("(\\d+)-(\\w)?", "σσ 12-x 34-", 9), "1 34- 8 13: 34-|34|");
-  CHECK_STR(found("z", "abc", 0), "0  0 4: ");
-  CHECK_STR(found("x*", "σ", 0), "1  0 2: ");
-  CHECK_STR(found("a(b", "abc", 0), "error: bad pattern \"a(b\" at offset 3: missing closing parenthesis");
+  CHECK_STR(spans("(\\d+)-(\\w)?", "σσ 12-x 34-", 9), "6: 5 9 5 7 8 9 10 13 10 12 -1 -1");
+  CHECK_STR(spans("(\\d+)-(\\w)?", "σσ 12-x 34-", 1), "6: 5 9 5 7 8 9");
+  CHECK_STR(spans("z", "abc", 9), "2:");
+  CHECK_STR(spans("x*", "σx", 9), "2: 0 0 2 3 3 3");
+  CHECK_STR(spans("b", "abab", 0), "2:");
+  CHECK_STR(spans("a(b", "abc", 9), "error: bad pattern \"a(b\" at offset 3: missing closing parenthesis");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("(\\w)(\\d)"), P("$2$1$$"), P("a1 b2")), "1a$ 2b$");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("x*"), P("-"), P("axb")), "-a--b-");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("a"), P("$3"), P("a")),
@@ -367,8 +369,8 @@ static void test_regex(void) {
   CHECK_STR(strings2(RTP_REGEX_SPLIT, "", "abc"), "a|b|c");
   char many[400] = "";
   for (int k = 0; k < 60; k++) strcat(many, "aaaa");
-  CHECK_STR(found("^(a+)+$", strcat(many, "!"), 0), "0  0 242: ");
-  CHECK_STR(found("^(?=a)(a+)+$", many, 0), "error: matching the pattern failed: it takes too many steps on this text");
+  CHECK_STR(spans("^(a+)+$", strcat(many, "!"), 1), "4:");
+  CHECK_STR(spans("^(?=a)(a+)+$", many, 1), "error: matching the pattern failed: it takes too many steps on this text");
   for (int k = 0; k < 200; k++) {
     char re[20];
     snprintf(re, sizeof re, "x%d$", k);
@@ -1094,24 +1096,24 @@ static void test_kept_arrays(void) {
 }
 
 static void test_allocation_failures(void) {
-  Slot split[3] = {P(","), P("a,b,c"), I(0)}, re[3] = {P("(b)(,)?"), P("abc"), I(0)};
+  Slot split[3] = {P(","), P("a,b,c"), I(0)}, re[3] = {P("(b)(,)?"), P("abc"), I(9)};
   Obj *list = cons(1, cons(2, rt_immediate(0)));
   Slot shown_list[1] = {{.p = list}};
   int64_t live = rt.live;
-  static const RtPrimId ids[] = {RTP_STR_SPLIT, RTP_REGEX_SPLIT, RTP_REGEX_FIND, RTP_SHOW, RTP_ARGS};
+  static const RtPrimId ids[] = {RTP_STR_SPLIT, RTP_REGEX_SPLIT, RTP_REGEX_SPANS, RTP_SHOW, RTP_ARGS};
   for (size_t p = 0; p < sizeof ids / sizeof *ids; p++)
     for (int n = 1; n < 60; n++) {
       rt_regexes_free(&rt);
       heap.fail_at = n;
       RtPrimId id = ids[p];
       Status s = prim(id, &d_list, 3,
-                      id == RTP_REGEX_FIND || id == RTP_REGEX_SPLIT ? re
+                      id == RTP_REGEX_SPANS || id == RTP_REGEX_SPLIT ? re
                       : id == RTP_SHOW                              ? shown_list
                                                                     : split);
       heap.fail_at = -1;
       if (s) CHECK(rt.error.kind == ERR_MEMORY);
       rt_clear_error(&rt);
-      if (!s && id == RTP_REGEX_FIND) rt_release(&rt, result[1].p), rt_release(&rt, result[3].p);
+      if (!s && id == RTP_REGEX_SPANS) rt_release(&rt, result[1].p);
       else if (!s) rt_release(&rt, result[0].p);
       CHECK(rt.live == live);
     }
