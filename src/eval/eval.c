@@ -327,6 +327,10 @@ op_ENTER : {
 op_CHECK_INDEX:
   if ((uint64_t)A.i < (uint64_t)B.i && B.i >= 0) NEXT;
   goto op_slow;
+op_PUT_BYTE:
+  if ((uint64_t)C.i > 255) goto op_slow;
+  ((StringObj *)A.p)->bytes[B.i] = (char)C.i;
+  NEXT;
 op_RETAIN:
   rt_retain(A.p);
   NEXT;

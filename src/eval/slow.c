@@ -37,6 +37,8 @@ SLOW(CHECK_INDEX) {
   return a >= 0 && a < n ? 0 : rt_fail_index(rt, a, n, mod_site(m, in->site));
 }
 
+SLOW(PUT_BYTE) { return rt_fail_byte(rt, r[in->c].i, mod_site(m, in->site)); }
+
 SLOW(CHECK_SLICE) {
   int64_t lo = r[in->a].i, hi = r[in->b].i, n = r[in->c].i;
   return 0 <= lo && lo <= hi && hi <= n ? 0 : rt_fail_slice(rt, lo, hi, n, mod_site(m, in->site));

@@ -37,7 +37,7 @@ typedef struct Emit {
   Arena *arena;
   const LModule *m;
   const char *error; /* first thing that can't be translated */
-  Type *t_void, *t_bool, *t_i32, *t_u32, *t_i64, *t_u64, *t_f64, *t_ptr;
+  Type *t_void, *t_bool, *t_u8, *t_i32, *t_u32, *t_i64, *t_u64, *t_f64, *t_ptr;
   Type *pair[3]; /* by SlotKind */
   gcc_jit_field *pair_status[3], *pair_value[3];
   Type *two[3][3]; /* two results, by SlotKind */

@@ -48,6 +48,7 @@ void build_init(Emit *e) {
   const GccApi *g = e->g;
   e->t_void = g->context_get_type(e->ctx, GT_VOID);
   e->t_bool = g->context_get_type(e->ctx, GT_BOOL);
+  e->t_u8 = g->context_get_type(e->ctx, GT_UCHAR);
   e->t_i32 = g->context_get_type(e->ctx, GT_INT);
   e->t_u32 = g->context_get_type(e->ctx, GT_UINT);
   e->t_i64 = g->context_get_type(e->ctx, GT_LONG);

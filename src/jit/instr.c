@@ -30,6 +30,19 @@ static void emit_check_index(Fn *k, const LInstr *i) {
   emit_check(k, i, inside, CALL_TABLE(e, k->mod, rt_fail_index, load_rt(e, k->mod), a, n, k_site(k, i->site)));
 }
 
+static Lv *byte_at(const Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *bytes = address(e, place(e, reg(k, i->a), offsetof(StringObj, bytes), e->t_u8));
+  return slot_at(e, bytes, reg(k, i->b), e->t_u8);
+}
+
+static void emit_put_byte(Fn *k, const LInstr *i) {
+  Emit *e = k->e;
+  Rv *x = reg(k, i->c), *fits = compare(e, GC_LE, cast(e, x, e->t_u64), cast(e, k_i64(e, 255), e->t_u64));
+  emit_check(k, i, fits, CALL_TABLE(e, k->mod, rt_fail_byte, load_rt(e, k->mod), x, k_site(k, i->site)));
+  assign(k, byte_at(k, i), cast(e, x, e->t_u8));
+}
+
 static void emit_check_slice(Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *lo = reg(k, i->a), *hi = reg(k, i->b), *n = reg(k, i->c);
@@ -320,14 +333,7 @@ static void emit_constant(Fn *k, const LInstr *i, size_t table) {
   assign_reg(k, i->dst, load(e, objects, (size_t)i->imm.i * sizeof(Obj *), e->t_ptr));
 }
 
-/* ---- Arrays and strings ------------------------------------------------------------------------------------------ */
-static Rv *byte_of(const Fn *k, const LInstr *i) {
-  Emit *e = k->e;
-  Type *byte = e->g->context_get_type(e->ctx, GT_UCHAR);
-  Rv *bytes = address(e, place(e, reg(k, i->a), offsetof(StringObj, bytes), byte));
-  return cast(e, rv(e, slot_at(e, bytes, reg(k, i->b), byte)), e->t_i64);
-}
-
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 static Lv *element(const Fn *k, const LInstr *i) {
   Emit *e = k->e;
   Rv *index = k_i64(e, i->c);
@@ -454,6 +460,7 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_LANE_SUM: emit_lane_sum(k, i); break;
   case LOP_POLL: emit_poll(k, i); break;
   case LOP_CHECK_INDEX: emit_check_index(k, i); break;
+  case LOP_PUT_BYTE: emit_put_byte(k, i); break;
   case LOP_CHECK_SLICE: emit_check_slice(k, i); break;
   case LOP_CHECK_SIZE: emit_check_size(k, i); break;
   case LOP_CHECK_ROW: emit_check_row(k, i); break;
@@ -483,7 +490,7 @@ void emit_instr(Fn *k, const LInstr *i) {
   case LOP_SET_DIM: assign(k, dimension(k, i), reg(k, i->b)); break;
   case LOP_DIM: assign_reg(k, i->dst, rv(e, dimension(k, i))); break;
   case LOP_DATA: assign_reg(k, i->dst, load(e, reg(k, i->a), offsetof(ArrayObj, data), e->t_ptr)); break;
-  case LOP_BYTE: assign_reg(k, i->dst, byte_of(k, i)); break;
+  case LOP_BYTE: assign_reg(k, i->dst, cast(e, rv(e, byte_at(k, i)), e->t_i64)); break;
   case LOP_LOAD: assign_reg(k, i->dst, rv(e, element(k, i))); break;
   case LOP_STORE: assign(k, element(k, i), reg(k, i->dst)); break;
   case LOP_NEW_BOX:

@@ -25,6 +25,7 @@ typedef struct Stack {
   int *dims;         /* KNOWN: all; LAZY, GROWN: of a row, from [1] */
   int row_size;      /* -1: one */
   int at;            /* position of the whole in the block; -1: 0 */
+  const Node *text;  /* the call that makes a string of it: `array` is that string; or NULL */
   bool borrowed;     /* the block is the enclosing loop's */
   const Node *maker; /* loop or literal of the body that writes the rows itself, or NULL */
   int maker_stack;
@@ -305,6 +306,27 @@ const Dest *frame_dest(const Frame *fr, const Node *maker, int stack) {
   return NULL;
 }
 
+/* Of a loop that runs so often for certain: the component is read by no one else. */
+Node *frame_text(const Frame *fr, const Node *loop, int stack) {
+  int part = loop_slots(loop->loop) + stack;
+  const Node *output = NULL;
+  if (loop->loop->has_cond || ir_rank(loop->type->args[part]) != 1) return NULL;
+  FOR_USES (use, fr->s->uses, loop)
+    if (use->user->op == OP_GET && use->user->attr.i == part) output = use->user;
+  const NodeUse *use = output ? uses_only(fr->s->uses, output) : NULL;
+  bool text = use && use->user->op == OP_RT && ir_rt_id(use->user->attr.rt) == RTP_STR_OF_BYTES;
+  return text && !frame_dest(fr, loop, stack) ? use->user : NULL;
+}
+
+static void allocate_text(Loop *lp, Stack *st) {
+  LInstr *in = fn_emit(lp->fn, LOP_RT, -1, -1, -1, -1);
+  in->sub = RTP_STR_BLANK;
+  in->imm.i = -1;
+  in->site = lp->x->site;
+  fn_args(lp->fn, &lp->n, 1);
+  fn_results(lp->fn, &st->array, 1);
+}
+
 static void open_known(Loop *lp, Stack *st, const Dest *dest) {
   Fn *fn = lp->fn;
   st->mode = STACK_KNOWN;
@@ -313,6 +335,8 @@ static void open_known(Loop *lp, Stack *st, const Dest *dest) {
     st->dims = dest->dims;
     st->data = dest->data;
     st->at = dest->at;
+  } else if (st->text) {
+    allocate_text(lp, st);
   } else {
     st->dims[0] = lp->n;
     allocate(lp, st, without_empty(fn, st->dims, st->rank));
@@ -355,6 +379,7 @@ static void open_stack(Loop *lp, int k) {
   Node *row = result->op == OP_TUPLE ? result->ops[part] : NULL;
   Nest nest = {NULL, lp->s, lp->x};
   const Dest *dest = frame_dest(lp->fr, lp->x, k);
+  st->text = frame_text(lp->fr, lp->x, k);
   bool shaped = row && !lp->l->has_cond && st->rank > 1 && (dest || known_shape(lp, &nest, row, st->dims + 1, 0));
   if (shaped) {
     st->maker = row->op == OP_ARRAY ? row : row->ops[0];
@@ -452,6 +477,10 @@ static void count_row(Loop *lp, Stack *st) {
 static void push_row(Loop *lp, Stack *st, const int *row) {
   Fn *fn = lp->fn;
   if (st->maker) return;
+  if (st->text) {
+    fn_emit(fn, LOP_PUT_BYTE, -1, st->array, lp->i, row[0])->site = st->text->site;
+    return;
+  }
   if (st->rank > 1 && st->mode != STACK_KNOWN) ready_block(lp, st, row[0]);
   if (st->mode == STACK_GROWN) grow(lp, st);
   int at = fn_add(fn, st->at, fn_mul(fn, lp->i, st->row_size));
@@ -730,7 +759,7 @@ static void privatise(Loop *lp, int start) {
 /* Is where an iteration stores its rows known before the loop? */
 static bool are_outputs_known(const Loop *lp) {
   for (int k = 0; k < lp->l->nstacked; k++)
-    if (lp->stacks[k].mode != STACK_KNOWN) return false;
+    if (lp->stacks[k].mode != STACK_KNOWN || lp->stacks[k].text) return false;
   return true;
 }
 

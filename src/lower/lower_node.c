@@ -267,11 +267,19 @@ static Row lower_call(Frame *fr, Node *x) {
   return row;
 }
 
+/* Is its operand a string of the loop that makes its bytes? */
+static bool is_filled_text(const Frame *fr, const Node *x) {
+  const Node *output = x->ops[0], *loop = output->op == OP_GET ? output->ops[0] : NULL;
+  if (ir_rt_id(x->attr.rt) != RTP_STR_OF_BYTES || !loop || loop->op != OP_LOOP) return false;
+  int stack = (int)output->attr.i - loop_slots(loop->loop);
+  return stack >= 0 && stack < loop->loop->nstacked && frame_text(fr, loop, stack);
+}
+
 static Row lower_rt(Frame *fr, Node *x) {
   Row row = new_row(fr, x), args = operand_regs(fr, x, 0);
   int64_t desc = x->type_arg ? lower_desc_index(fr->fn->m, x->type_arg) : -1;
   LInstr *in = fn_emit(fr->fn, LOP_RT, -1, -1, -1, -1);
-  in->sub = (uint32_t)ir_rt_id(x->attr.rt);
+  in->sub = is_filled_text(fr, x) ? RTP_STR_CHECKED : (uint32_t)ir_rt_id(x->attr.rt);
   in->imm.i = desc;
   in->site = x->site;
   fn_args(fr->fn, args.r, args.n);

@@ -54,6 +54,10 @@ void rt_clear_error(Rt *rt) {
 
 Status rt_out_of_memory(Rt *rt) { return rt_error(rt, ERR_MEMORY, 0, "out of memory"); }
 
+Status rt_fail_byte(Rt *rt, int64_t x, uint32_t site) {
+  return rt_error(rt, ERR_TEXT, site, "%lld is not a byte", (long long)x);
+}
+
 Status rt_fail_index(Rt *rt, int64_t i, int64_t n, uint32_t site) {
   if (n == 0) return rt_error(rt, ERR_INDEX, site, "index %lld is out of bounds for an empty array", (long long)i);
   return rt_error(rt, ERR_INDEX, site, "index %lld is out of bounds for an array of length %lld", (long long)i,

@@ -564,6 +564,7 @@ Status rt_tree_entries(Rt *rt, const Desc *tree, const Obj *root, TreeEntries *o
 void rt_tree_entries_free(Rt *rt, TreeEntries *e);
 /* The raising of failed checks, with the full message; site as in the node. Always returns 1. */
 Status rt_fail_index(Rt *rt, int64_t i, int64_t n, uint32_t site);
+Status rt_fail_byte(Rt *rt, int64_t x, uint32_t site);
 Status rt_fail_slice(Rt *rt, int64_t lo, int64_t hi, int64_t n, uint32_t site);
 /* message: NULL, or a text with holes (text_fill) that is the program's own */
 Status rt_fail_size(Rt *rt, int64_t n, int64_t m, const char *message, uint32_t site);

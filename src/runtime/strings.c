@@ -346,24 +346,45 @@ static Status fill_bytes(Rt *rt, char *to, const Slot *from, size_t n, uint32_t 
   }
   if (all <= UCHAR_MAX) return 0;
   while (is_byte(from->i)) from++;
-  return rt_error(rt, ERR_TEXT, site, "%lld is not a byte", (long long)from->i);
+  return rt_fail_byte(rt, from->i, site);
+}
+
+static Status check_utf8(Rt *rt, const StringObj *s, uint32_t site) {
+  size_t bad;
+  bool valid;
+  if (rt_check_text(rt, s->bytes, (size_t)s->len, &valid, &bad)) return 1;
+  return valid ? 0 : rt_error(rt, ERR_TEXT, site, "the bytes are not valid UTF-8 at offset %zu", bad);
 }
 
 PRIM(prim_str_of_bytes) {
   PRIM_UNUSED;
   const ArrayObj *a = slot_array(&args[0]);
-  size_t n = (size_t)a->dims[0], bad;
+  size_t n = (size_t)a->dims[0];
   StringObj *s = rt_string_raw(rt, n);
   if (!s) return 1;
   Status status = 0;
-  bool valid = true;
   for (size_t from = 0, to; from < n && !status; from = to) {
     to = stride(n, from);
     status = rt_look(rt) || fill_bytes(rt, s->bytes + from, a->data + from, to - from, site);
   }
-  if (!status) status = rt_check_text(rt, s->bytes, n, &valid, &bad);
-  if (!valid) status = rt_error(rt, ERR_TEXT, site, "the bytes are not valid UTF-8 at offset %zu", bad);
+  status = status || check_utf8(rt, s, site);
   if (status) rt_release(rt, &s->h);
   else res->p = &s->h;
   return status;
+}
+
+PRIM(prim_str_blank) {
+  PRIM_UNUSED;
+  StringObj *s = rt_string_raw(rt, (size_t)args[0].i);
+  if (!s) return 1;
+  res->p = &s->h;
+  return 0;
+}
+
+PRIM(prim_str_checked) {
+  PRIM_UNUSED;
+  if (check_utf8(rt, slot_string(&args[0]), site)) return 1;
+  rt_retain(args[0].p);
+  res->p = args[0].p;
+  return 0;
 }
