@@ -47,6 +47,7 @@ typedef struct Step {
 typedef struct Program {
   Step steps[LIMIT_REGEX_PROGRAM];
   int n, positions, start, loops;
+  int skip; /* forward: the step that reads what stands before a match */
   bool has_boundaries;
 } Program;
 
@@ -54,6 +55,7 @@ typedef struct RawState {
   int first, n; /* items: steps that read or assert, in the order of priority */
   uint8_t side; /* what stands behind, where that matters */
   bool matched;
+  bool begun; /* may a match be under way that began before? */
 } RawState;
 typedef struct Subsets {
   int class_of[NSYMBOLS], symbol_of[NSYMBOLS], nclasses;

@@ -100,6 +100,7 @@ static int search(Compiler *c, int start) {
   int loop = emit(c, STEP_SPLIT, 0, start, 0);
   int skip = bytes(c, 0, 255, loop);
   c->p->steps[loop].y = (uint16_t)skip;
+  c->p->skip = skip;
   return loop;
 }
 

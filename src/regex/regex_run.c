@@ -5,6 +5,7 @@
  * The last byte of a text, if it is a newline, is a symbol of its own, and so is the edge of the text: the loops over
  * bytes end before both. */
 #include "regex/regex_internal.h"
+#include <string.h>
 
 /* ---- Forward ----------------------------------------------------------------------------------------------------- */
 static RegexSide side_before(const RegexRun *r) {
@@ -12,7 +13,7 @@ static RegexSide side_before(const RegexRun *r) {
 }
 
 RegexRun regex_begin(const RegexTables *t, const char *text, size_t length, size_t from) {
-  RegexRun r = {.text = text, .length = length, .from = from, .at = from};
+  RegexRun r = {.text = text, .length = length, .from = from, .at = from, .begun = from};
   r.state = t->forward.start[side_before(&r)];
   return r;
 }
@@ -20,6 +21,31 @@ RegexRun regex_begin(const RegexTables *t, const char *text, size_t length, size
 /* Where the bytes end that are symbols of themselves. */
 static size_t plain_end(const RegexRun *r) {
   return r->length - (r->length > r->from && r->text[r->length - 1] == '\n');
+}
+
+/* Sixteen bytes at once, where few bytes lead out of the idle state. */
+typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1)));
+typedef uint64_t Halves __attribute__((vector_size(16)));
+
+static size_t skip_common(const RegexAutomaton *a, const char *text, size_t i, size_t stop) {
+  Bytes x = (Bytes){0} + a->rare[0], y = (Bytes){0} + a->rare[1], z = (Bytes){0} + a->rare[2];
+  for (; i + sizeof x <= stop; i += sizeof x) {
+    Bytes here;
+    memcpy(&here, text + i, sizeof here);
+    Halves found = (Halves)((here == x) | (here == y) | (here == z));
+    if (found[0] | found[1]) break;
+  }
+  return i;
+}
+
+/* The first byte from i on that leads out of the idle state. A few are looked at one by one first. */
+static size_t skip_idle(const RegexAutomaton *a, const char *text, size_t i, size_t stop) {
+  enum { FEW = 8 };
+  size_t few = stop - i < FEW ? stop : i + FEW;
+  while (i < few && a->loops[(unsigned char)text[i]]) i++;
+  if (i == few && a->nrare) i = skip_common(a, text, i, stop);
+  while (i < stop && a->loops[(unsigned char)text[i]]) i++;
+  return i;
 }
 
 /* Goes over pairs of bytes as long as they needn't be read one by one, or there are matches and any is enough. */
@@ -53,8 +79,10 @@ static bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, boo
   uint8_t state = r->state;
   size_t i = r->at;
   while (i < stop && state >= REGEX_FIRST) {
-    if (state == a->idle)
-      while (i < stop && a->loops[text[i]]) i++;
+    if (state == a->idle) {
+      i = skip_idle(a, r->text, i, stop);
+      if (a->fresh && !r->matched) r->begun = i;
+    }
     if (a->pairs) state = forward_pairs(a, r, state, &i, stop, any);
     if (i == stop || (any && r->matched)) break;
     state = a->next[a->column[text[i]] + state];
@@ -106,15 +134,15 @@ static bool backward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop) {
     r->state = a->next[column_before(a, r, r->at) + r->state];
     if (r->state < REGEX_FIRST) return false;
     if (r->state < a->matched) r->start = r->at;
-    if (r->at == r->from) return false;
+    if (r->at == r->begun) return false;
     r->at--;
-    if (r->at <= stop && r->at > r->from) return true;
+    if (r->at <= stop && r->at > r->begun) return true;
   }
 }
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 static RegexResult run_backward(const RegexTables *t, RegexRun *r, size_t bytes) {
-  size_t stop = r->at - r->from > bytes ? r->at - bytes : r->from;
+  size_t stop = r->at - r->begun > bytes ? r->at - bytes : r->begun;
   if (backward_bytes(&t->backward, r, stop)) return REGEX_UNDER_WAY;
   return r->state == REGEX_BAIL ? REGEX_BAILED : REGEX_FOUND;
 }

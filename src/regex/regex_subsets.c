@@ -182,7 +182,7 @@ static bool asks(const Maker *m, const RawState *a) {
 /* The number of the state of the items behind the last state's, which is new or was met before. */
 static int intern(Maker *m, int n, RegexSide behind, bool matched) {
   Subsets *s = m->s;
-  RawState a = {s->nitems, n, (uint8_t)behind, matched};
+  RawState a = {s->nitems, n, (uint8_t)behind, matched, false};
   if (m->backward) sort(s->items + a.first, n);
   if (!asks(m, &a)) a.side = SIDE_OTHER;
   uint32_t mask = 4 * LIMIT_REGEX_RAW - 1, h = hash_of(s, &a) & mask;
@@ -218,13 +218,18 @@ static int step_to(Maker *m, int from, int symbol) {
   for (int i = 0; i < a.n; i++) follow(m, &now, s->items[a.first + i], 0, (RegexSide)a.side, next);
   if (now.bails) return REGEX_BAIL;
   List then = list_behind(m);
+  bool begun = false;
   for (int i = 0; i < now.n; i++) {
     const Step *step = &m->p->steps[now.items[i]];
     if (step->kind != STEP_SET) continue;
     if (next == SIDE_HIGH && m->w->sets[step->of].bails) return REGEX_BAIL;
-    if (reads(m->w, step, symbol)) follow(m, &then, step->x, 0, next, NSIDES);
+    if (!reads(m->w, step, symbol)) continue;
+    begun |= now.items[i] != m->p->skip;
+    follow(m, &then, step->x, 0, next, NSIDES);
   }
-  return intern(m, then.n, next, now.matched);
+  int to = intern(m, then.n, next, now.matched);
+  s->states[to].begun |= begun;
+  return to;
 }
 
 static void all_states(Maker *m) {
@@ -297,7 +302,26 @@ static void renumber(const Subsets *s, const Blocks *b, RegexAutomaton *out, uin
   out->idle = number[idle];
 }
 
+/* Is no match under way in any of the states that are idle? */
+static bool is_fresh(const Subsets *s, const Blocks *b) {
+  for (int x = 0; x < s->nstates; x++)
+    if (b->block[x] == b->block[s->start[SIDE_OTHER]] && s->states[x].begun) return false;
+  return true;
+}
+
 /* ---- The automaton ----------------------------------------------------------------------------------------------- */
+static void fill_idle(RegexAutomaton *a) {
+  int leaving = 0;
+  for (int i = 0; i < 256; i++) {
+    a->loops[i] = a->next[a->column[i] + a->idle] == a->idle;
+    if (a->loops[i]) continue;
+    if (leaving < REGEX_RARE) a->rare[leaving] = (uint8_t)i;
+    leaving++;
+  }
+  a->nrare = leaving <= REGEX_RARE ? leaving : 0;
+  for (int k = a->nrare; k && k < REGEX_RARE; k++) a->rare[k] = a->rare[0];
+}
+
 static void fill(const Subsets *s, const Blocks *b, const uint8_t *number, RegexAutomaton *out) {
   int n = out->nstates;
   for (int x = 0; x < s->nstates; x++)
@@ -307,7 +331,8 @@ static void fill(const Subsets *s, const Blocks *b, const uint8_t *number, Regex
   for (int i = 0; i < 256; i++) out->column[i] = (uint16_t)(s->class_of[i] * n);
   out->final_newline = (uint16_t)(s->class_of[FINAL_NEWLINE] * n);
   out->edge = (uint16_t)(s->class_of[EDGE] * n);
-  for (int i = 0; i < 256; i++) out->loops[i] = out->next[out->column[i] + out->idle] == out->idle;
+  out->fresh = is_fresh(s, b);
+  fill_idle(out);
 }
 
 /* Where two bytes lead; REGEX_DEAD where they have to be read one by one: the automaton ends, or a match would be lost
@@ -334,11 +359,18 @@ static void fill_pairs(Heap *heap, RegexAutomaton *a) {
       for (int state = 0; state < a->nstates; state++) *out++ = after_two(a, first, second, state);
 }
 
+/* Where no match is under way, that is told apart: see RegexAutomaton.fresh. */
+static uint16_t first_block(const Subsets *s, int x) {
+  enum { PLAIN, MATCHED, BAILING, FRESH };
+  if (x == REGEX_DEAD || x == REGEX_BAIL) return x == REGEX_BAIL ? BAILING : PLAIN;
+  return s->states[x].matched ? MATCHED : s->states[x].begun ? PLAIN : FRESH;
+}
+
 static void minimise(RegexWork *w, RegexAutomaton *out) {
   Subsets *s = &w->subsets;
   Blocks b;
   uint8_t number[LIMIT_REGEX_RAW];
-  for (int x = 0; x < s->nstates; x++) b.block[x] = x == REGEX_BAIL ? 2 : s->states[x].matched;
+  for (int x = 0; x < s->nstates; x++) b.block[x] = first_block(s, x);
   b.n = 0;
   for (int n = refine(s, &b); n > b.n; n = refine(s, &b)) b.n = n;
   *out = (RegexAutomaton){.nstates = b.n, .nclasses = s->nclasses};

@@ -27,9 +27,13 @@ typedef enum RegexSide {
  * (backward) before the symbol that led to them. The symbols are classes of bytes, the final newline and the edge; each
  * has a column of the table, so that finding it doesn't depend on the state: next[column + state]. */
 enum { REGEX_DEAD, REGEX_BAIL, REGEX_FIRST };
+enum { REGEX_RARE = 3 };
 typedef struct RegexAutomaton {
   int nstates, nclasses, matched;
   int idle;                     /* the state in which nothing has begun: the first behind `matched` if there is one */
+  bool fresh;                   /* a match that is found behind an idle place doesn't start before it */
+  int nrare;                    /* how many bytes lead out of the idle state, if few do, else 0, */
+  uint8_t rare[REGEX_RARE];     /* and which */
   uint8_t start[NSIDES];        /* by what stands behind the first symbol, in the direction of reading */
   uint16_t column[256];         /* of bytes, */
   uint16_t final_newline, edge; /* and of what is no byte */
@@ -72,6 +76,7 @@ int regex_search_table(const RegexTables *tables, int64_t *t);
 typedef struct RegexRun {
   const char *text;
   size_t length, from; /* of the text; where the search starts */
+  size_t begun;        /* the match doesn't start before this place */
   size_t at;           /* the next byte forward, the last one backward */
   size_t end, start;   /* of the match, once found */
   uint8_t state;
