@@ -485,8 +485,8 @@ static const RtPrim rt_table[] = {
    .clock = ((flags)&C) != 0,                                                                                          \
    .makes_text = ((flags)&M) != 0,                                                                                     \
    .ends = ((flags)&N) != 0,                                                                                           \
-   .pattern = ((flags)&P) != 0,                                                                                       \
-   .known = ((flags)&K) != 0,                                                                                        \
+   .pattern = ((flags)&P) != 0,                                                                                        \
+   .known = ((flags)&K) != 0,                                                                                          \
    .right = RIGHT_##right_of},
 #include "prims/rt.def"
 #undef RT

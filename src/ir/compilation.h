@@ -63,11 +63,11 @@ struct Compilation {
   /* Unknown functions. */
   Pool *pool; /* what function values of the item that is compiled may be */
   Paths paths;
-  int version; /* of what an unknown function may be and which of that can be called: grows */
+  int version;  /* of what an unknown function may be and which of that can be called: grows */
   Map patterns; /* constant patterns of regular expressions -> their tables (patterns.c) */
-  Map memos;   /* anything -> list of what passes remember about it for this version */
-  Map uses;    /* graph -> its def-use chains (facts/uses.c) */
-  Map fates;   /* graph -> what becomes of its parameters (facts/changes.c) */
+  Map memos;    /* anything -> list of what passes remember about it for this version */
+  Map uses;     /* graph -> its def-use chains (facts/uses.c) */
+  Map fates;    /* graph -> what becomes of its parameters (facts/changes.c) */
   /* Walks and instantiations. */
   Vec(Node *) stack, order;      /* of the walk under way */
   Vec(Node *) scratch;           /* values of the instantiations under way */

@@ -24,7 +24,8 @@
 #include <pcre2.h>
 #include <string.h>
 
-_Static_assert(sizeof(PCRE2_SIZE) == sizeof(Slot) && PCRE2_UNSET == (PCRE2_SIZE)-1, "offsets are numbers of the program");
+_Static_assert(sizeof(PCRE2_SIZE) == sizeof(Slot) && PCRE2_UNSET == (PCRE2_SIZE)-1,
+               "offsets are numbers of the program");
 enum { CACHE_MAX = 64, PREFIX = 16, SHORT = 4096, FEW_STEPS = 10000, AT_ONCE = 1 << 18 };
 /* Beside PCRE2's results: the automaton doesn't know; the match is begun again. */
 enum { LEFT_TO_PCRE2 = -1000, AGAIN = -1001 };

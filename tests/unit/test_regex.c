@@ -138,9 +138,9 @@ static RegexResult search(const int64_t *t, const Text *text) {
   if (i == n) state = t[t[SEARCH_SECOND + s[n - 1]] + state];
   if (n < size) state = t[t[SEARCH_FINAL_NEWLINE] + state];
   state = t[t[SEARCH_EDGE] + state];
-  return state == REGEX_BAIL                                       ? REGEX_BAILED
+  return state == REGEX_BAIL                                   ? REGEX_BAILED
          : state >= REGEX_FIRST && state < t[SEARCH_UNMATCHED] ? REGEX_FOUND
-                                                                  : REGEX_NONE;
+                                                               : REGEX_NONE;
 }
 
 static void compare(const pcre2_code *code, pcre2_match_data *data, const RegexTables *tables, const int64_t *array,
@@ -226,8 +226,8 @@ int main(int argc, char **argv) {
          100.0 * (double)(f.patterns - f.regular) / (double)f.patterns, (double)f.states / (double)f.regular, f.most);
   printf("%ld texts, %.1f %% left to PCRE2, %.1f %% with a match: %ld differ\n", f.texts,
          100.0 * (double)f.bailed / (double)f.texts, 100.0 * (double)f.found / (double)f.texts, f.different);
-  printf("%.1f %% of the automata have an array, which decided %ld texts\n", 100.0 * (double)f.small / (double)f.regular,
-         f.searched);
+  printf("%.1f %% of the automata have an array, which decided %ld texts\n",
+         100.0 * (double)f.small / (double)f.regular, f.searched);
   CHECK(f.different == 0 && f.searched > n / 3);
   CHECK(heap_bytes(&heap) == 0);
   return check_result();

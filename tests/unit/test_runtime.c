@@ -1108,8 +1108,8 @@ static void test_allocation_failures(void) {
       RtPrimId id = ids[p];
       Status s = prim(id, &d_list, 3,
                       id == RTP_REGEX_SPANS || id == RTP_REGEX_SPLIT ? re
-                      : id == RTP_SHOW                              ? shown_list
-                                                                    : split);
+                      : id == RTP_SHOW                               ? shown_list
+                                                                     : split);
       heap.fail_at = -1;
       if (s) CHECK(rt.error.kind == ERR_MEMORY);
       rt_clear_error(&rt);
