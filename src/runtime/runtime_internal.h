@@ -122,7 +122,6 @@ Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad);
 
 /* The index in code points of the character that starts at this byte offset. The VM caches the last pair of offset and
  * index, so that a sequence of queries with ascending offsets takes linear time. Fails by interrupts alone. */
-Status rt_text_point(Rt *rt, StringObj *s, int64_t byte, int64_t *point);
 
 /* ---- Byte buffers ------------------------------------------------------------------------------------------------ */
 typedef struct Buf {

@@ -62,14 +62,6 @@ static Status text_place(Rt *rt, StringObj *s, int64_t point, int64_t *byte) {
   return 0;
 }
 
-Status rt_text_point(Rt *rt, StringObj *s, int64_t byte, int64_t *point) {
-  int64_t points;
-  TextPlace p = {byte, byte};
-  if (text_points(rt, s, &points) || (points != s->len && find_place(rt, s, points, true, byte, &p))) return 1;
-  *point = p.point;
-  return 0;
-}
-
 /* ---- Searching --------------------------------------------------------------------------------------------------- */
 /* *at is the first occurrence of part in s, NULL if there is none. */
 static Status find(Rt *rt, const char *s, size_t n, const char *part, size_t m, const char **at) {
@@ -175,7 +167,12 @@ PRIM(prim_str_part) {
 
 PRIM(prim_str_point) {
   PRIM_UNUSED;
-  return rt_text_point(rt, (StringObj *)args[0].p, args[1].i, &res->i);
+  StringObj *s = (StringObj *)args[0].p;
+  int64_t points;
+  TextPlace p = {args[1].i, args[1].i};
+  if (text_points(rt, s, &points) || (points != s->len && find_place(rt, s, points, true, args[1].i, &p))) return 1;
+  res->i = p.point;
+  return 0;
 }
 
 PRIM(prim_str_find) {
