@@ -120,9 +120,6 @@ Status rt_lines(Rt *rt, const char *text, size_t n, ArrayObj **out);
 /* Like utf8_valid; *valid is the answer. Fails by interrupts alone. */
 Status rt_check_text(Rt *rt, const char *s, size_t n, bool *valid, size_t *bad);
 
-/* The index in code points of the character that starts at this byte offset. The VM caches the last pair of offset and
- * index, so that a sequence of queries with ascending offsets takes linear time. Fails by interrupts alone. */
-
 /* ---- Byte buffers ------------------------------------------------------------------------------------------------ */
 typedef struct Buf {
   Rt *rt;

@@ -11,6 +11,15 @@
 /* ---- Characters and bytes ---------------------------------------------------------------------------------------- */
 static bool begins(const char *p) { return ((unsigned char)*p & 0xc0) != 0x80; }
 
+/* Where a stretch of work between two looks for interrupts ends. */
+static size_t stride(size_t n, size_t from) { return n - from < RT_STRIDE ? n : from + RT_STRIDE; }
+
+static bool is_ascii(const char *s, size_t n) {
+  char all = 0;
+  for (size_t i = 0; i < n; i++) all |= s[i];
+  return !(all & 0x80);
+}
+
 static Status text_points(Rt *rt, StringObj *s, int64_t *points) {
   size_t n = (size_t)s->len;
   int64_t known = __atomic_load_n(&s->points, __ATOMIC_RELAXED), counted = 0;
@@ -108,13 +117,17 @@ PRIM(prim_concat_string) {
 
 static Status join(Rt *rt, const char *sep, size_t sep_len, const ArrayObj *parts, Slot *res) {
   size_t total = 0;
-  int64_t n = parts->dims[0];
+  int64_t n = parts->dims[0], points = 0; /* of all; -1: not known */
   for (int64_t i = 0; i < n; i++) {
+    const StringObj *part = slot_string(&parts->data[i]);
     if (rt_look_at(rt, i)) return 1;
-    total += (size_t)slot_string(&parts->data[i])->len + (i ? sep_len : 0);
+    total += (size_t)part->len + (i ? sep_len : 0);
+    int64_t known = __atomic_load_n(&part->points, __ATOMIC_RELAXED);
+    points = points < 0 || known < 0 ? -1 : points + known;
   }
   StringObj *s = rt_string_raw(rt, total);
   if (!s) return 1;
+  if (points >= 0 && is_ascii(sep, sep_len)) s->points = points + (n > 1 ? (n - 1) * (int64_t)sep_len : 0);
   char *p = s->bytes;
   for (int64_t i = 0; i < n; i++) {
     const StringObj *part = slot_string(&parts->data[i]);
@@ -154,7 +167,9 @@ PRIM(prim_str_sub) {
     return rt_error(rt, ERR_SLICE, site, "%lld characters from %lld on are out of bounds for a string of length %lld",
                     (long long)count, (long long)start, (long long)length);
   if (text_place(rt, s, start, &from) || text_place(rt, s, start + count, &to)) return 1;
-  return give(rt, s->bytes + from, (size_t)(to - from), res);
+  if (give(rt, s->bytes + from, (size_t)(to - from), res)) return 1;
+  ((StringObj *)res->p)->points = count;
+  return 0;
 }
 
 PRIM(prim_str_part) {
@@ -312,8 +327,6 @@ PRIM(prim_str_replace) {
   return buf_string(&b, &res->p);
 }
 
-static size_t stride(size_t n, size_t from) { return n - from < RT_STRIDE ? n : from + RT_STRIDE; }
-
 PRIM(prim_str_bytes) {
   PRIM_UNUSED;
   const StringObj *s = slot_string(&args[0]);
@@ -346,11 +359,16 @@ static Status fill_bytes(Rt *rt, char *to, const Slot *from, size_t n, uint32_t 
   return rt_fail_byte(rt, from->i, site);
 }
 
-static Status check_utf8(Rt *rt, const StringObj *s, uint32_t site) {
-  size_t bad;
+/* A new string must be UTF-8. If it is ASCII, its length in characters is known then. */
+static Status check_utf8(Rt *rt, StringObj *s, uint32_t site) {
+  size_t n = (size_t)s->len, from = 0, bad;
   bool valid;
-  if (rt_check_text(rt, s->bytes, (size_t)s->len, &valid, &bad)) return 1;
-  return valid ? 0 : rt_error(rt, ERR_TEXT, site, "the bytes are not valid UTF-8 at offset %zu", bad);
+  for (; from < n && is_ascii(s->bytes + from, stride(n, from) - from); from = stride(n, from))
+    if (rt_look(rt)) return 1;
+  if (from == n) s->points = s->len;
+  if (from == n) return 0;
+  if (rt_check_text(rt, s->bytes + from, n - from, &valid, &bad)) return 1;
+  return valid ? 0 : rt_error(rt, ERR_TEXT, site, "the bytes are not valid UTF-8 at offset %zu", from + bad);
 }
 
 PRIM(prim_str_of_bytes) {
@@ -380,7 +398,7 @@ PRIM(prim_str_blank) {
 
 PRIM(prim_str_checked) {
   PRIM_UNUSED;
-  if (check_utf8(rt, slot_string(&args[0]), site)) return 1;
+  if (check_utf8(rt, (StringObj *)args[0].p, site)) return 1;
   rt_retain(args[0].p);
   res->p = args[0].p;
   return 0;
