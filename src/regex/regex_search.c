@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The forward automaton as one array of numbers, for loops that ask only whether there is a match. */
-#include "regex/regex_tables.h"
-#include "support/limits.h"
+/* Automata as arrays of numbers, for loops of the IR (stdlib/Regex.atl). */
+#include "regex/regex_internal.h"
 
 static void fill_columns(const RegexAutomaton *a, int64_t *t, int pairs) {
   for (int byte = 0; byte < 256; byte++) {
@@ -28,6 +27,26 @@ int regex_search_table(const RegexTables *tables, int64_t *t) {
     for (int state = 0; state < a->nstates; state++) *single++ = next_of(a, first, state);
     for (int second = 0; second < a->nclasses; second++)
       for (int state = 0; state < a->nstates; state++) *both++ = next_of(a, second, next_of(a, first, state));
+  }
+  return n;
+}
+
+int regex_find_table(const RegexAutomaton *a, int64_t *t) {
+  int n = FIND_COLUMNS + a->nclasses * a->nstates;
+  if (n > LIMIT_REGEX_TABLE) return 0;
+  for (int byte = 0; byte < 256; byte++) {
+    t[FIND_BYTE + byte] = FIND_COLUMNS + a->column[byte];
+    t[FIND_BEHIND + byte] = a->start[regex_side_of(byte)];
+  }
+  t[FIND_FINAL_NEWLINE] = FIND_COLUMNS + a->final_newline;
+  t[FIND_EDGE] = FIND_COLUMNS + a->edge;
+  t[FIND_BEHIND_EDGE] = a->start[SIDE_EDGE];
+  t[FIND_BEHIND_FINAL] = a->start[SIDE_FINAL];
+  t[FIND_UNMATCHED] = a->matched;
+  t[FIND_IDLE] = a->fresh ? a->idle : -1;
+  for (int k = 0; k < n - FIND_COLUMNS; k++) {
+    int state = k % a->nstates;
+    t[FIND_COLUMNS + k] = state < REGEX_FIRST ? state : a->next[k];
   }
   return n;
 }

@@ -52,8 +52,8 @@ typedef enum RegexVerdict { REGEX_MADE, REGEX_NOT_REGULAR, REGEX_TOO_LARGE, REGE
 RegexTables *regex_tables(Heap *heap, const char *pattern, size_t length, RegexVerdict *why);
 void regex_tables_free(Heap *heap, RegexTables *t);
 
-/* Does PCRE2 accept the pattern? False, too, where it has no memory. */
-bool regex_accepts(const char *pattern, size_t length);
+/* How many groups the pattern has; -1: PCRE2 doesn't accept it, or has no memory. */
+int regex_groups(const char *pattern, size_t length);
 
 /* Places in the array that says whether a text has a match: the columns of bytes, those of pairs by their first byte,
  * the columns of the final newline and of the edge, the state at the start of a text, the first state that says nothing
@@ -71,6 +71,24 @@ enum {
 };
 /* Fills t, which has room for LIMIT_REGEX_TABLE numbers; how many there are. 0: too many. */
 int regex_search_table(const RegexTables *tables, int64_t *t);
+
+/* Places in the array of an automaton by which a match is found: the columns of bytes, the states at a start behind each
+ * byte (in the direction of reading), the columns of the final newline and of the edge, the states at a start at the
+ * edge and behind the final newline, the first state that says nothing of a match, the idle state if it is fresh, else
+ * -1, and the table. State 0 is dead and 1 bails, and they lead to themselves. */
+enum {
+  FIND_BYTE,
+  FIND_BEHIND = 256,
+  FIND_FINAL_NEWLINE = 512,
+  FIND_EDGE,
+  FIND_BEHIND_EDGE,
+  FIND_BEHIND_FINAL,
+  FIND_UNMATCHED,
+  FIND_IDLE,
+  FIND_COLUMNS
+};
+/* As regex_search_table. */
+int regex_find_table(const RegexAutomaton *a, int64_t *t);
 
 /* A search under way, which can be interrupted. */
 typedef struct RegexRun {

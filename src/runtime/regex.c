@@ -369,7 +369,10 @@ PRIM(prim_regex_tables) {
   ArrayObj *a = rt_new_array(rt, rt->desc_int_array, &none, false);
   if (!a) return 1;
   res[0].i = false;
-  res[1].p = &a->h;
+  for (int k = 1; k <= 3; k++) {
+    res[k].p = &a->h;
+    if (k > 1) rt_retain(&a->h);
+  }
   return 0;
 }
 
