@@ -298,6 +298,38 @@ static bool is_opaque(const Node *n) { return !strcmp(n->attr.rt->name, "opaque"
 /* The identity, of memory of its own. */
 static bool is_detached(const Node *n) { return !strcmp(n->attr.rt->name, "detached"); }
 
+/* ---- Products of matrices ------------------------------------------------------------------- */
+static bool is_product(const Node *n) {
+  return !strcmp(n->attr.rt->name, "matrix_product") || !strcmp(n->attr.rt->name, "cotangent_product");
+}
+
+/* a b, transposed as said; by: the first factor is a cotangent (0), the second one (1), or neither (-1). */
+static Node *product(World *w, bool ta, Node *a, bool tb, Node *b, int by, IrType *t, Site site) {
+  Node *ops[] = {ir_bool(w, ta), ir_bool(w, tb), a, b, ir_bool(w, by == 1)};
+  return ir_rt(w, ir_rt_find(by < 0 ? "matrix_product" : "cotangent_product"), t, NULL, ops, by < 0 ? 4 : 5, site);
+}
+
+/* Of node n, a product of which it is known what is transposed. As in sums that are written out, what a cotangent of 0
+ * contributes is 0, also by an infinite factor. */
+static Node *product_rule(Diff *r, const Node *n, Node *d) {
+  World *w = r->w;
+  bool ta = n->ops[0]->attr.i, tb = n->ops[1]->attr.i;
+  Node *a = ad_fwd(r, n->ops[2]), *b = ad_fwd(r, n->ops[3]);
+  if (!d) {
+    Node *da = ir_fill(w, ad_cot(r, n->ops[2]), a), *db = ir_fill(w, ad_cot(r, n->ops[3]), b);
+    Node *of_a = ir_to_bag(w, product(w, ta, da, tb, b, 0, n->type, n->site));
+    Node *of_b = ir_to_bag(w, product(w, ta, a, tb, db, 1, n->type, n->site));
+    if (!ad_active(r, n->ops[2])) return of_b;
+    return ad_active(r, n->ops[3]) ? ir_op2(w, OP_CADD, of_a, of_b) : of_a;
+  }
+  d = ir_fill(w, d, ad_fwd(r, n));
+  Node *of_a = ta ? product(w, tb, b, true, d, 1, n->type, n->site) : product(w, false, d, !tb, b, 0, n->type, n->site);
+  Node *of_b = tb ? product(w, true, d, ta, a, 0, n->type, n->site) : product(w, !ta, a, false, d, 1, n->type, n->site);
+  ad_add(r, n->ops[2], ir_to_bag(w, of_a));
+  ad_add(r, n->ops[3], ir_to_bag(w, of_b));
+  return NULL;
+}
+
 /* x̄ += c. Returns NULL, as a rule does in reverse mode. */
 static Node *give(Diff *r, const Node *x, Node *c) {
   ad_add(r, x, c);
@@ -366,6 +398,7 @@ static Node *rule(Diff *r, int at, Node *d) {
   case OP_RT:
     if (is_opaque(n)) return d ? give(r, x, ir_get(w, d, 0)) : ir_only(w, t, 0, ts[0]);
     if (is_detached(n)) return d ? give(r, x, d) : ts[0];
+    if (is_product(n)) return product_rule(r, n, d);
     if (!d) return no_rule(w, t, n->attr.rt->name, n->site);
     for (int i = 0; i < n->nops; i++)
       ad_add(r, n->ops[i], no_rule(w, ad_cotangent(w, n->ops[i]->type), n->attr.rt->name, n->site));
