@@ -11,7 +11,9 @@
 #include <string.h>
 
 static bool is_matrix_product(const LInstr *in) {
-  return in->op == LOP_RT && strcmp(ir_rt_row((int)in->sub)->name, "matrix_product") == 0;
+  if (in->op != LOP_RT) return false;
+  const char *name = ir_rt_row((int)in->sub)->name;
+  return strcmp(name, "matrix_product") == 0 || strcmp(name, "sums_product") == 0;
 }
 
 static bool is_float_operation(int op) { return strchr(op_signatures[op], 'f') || op == OP_CADD; }

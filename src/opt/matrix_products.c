@@ -26,7 +26,7 @@ typedef struct Batch {
   Node *outer;           /* the loop over i: what became of it so far */
   LoopFacts facts;       /* of it, checks aside */
   Nodes conditions;      /* bools around the loop: all must hold */
-  Node *work, *elements; /* floats around it: multiplications, numbers in matrices; NULL: none yet */
+  Node *work, *elements; /* floats around it: multiplications, elements of rows; NULL: none yet */
 } Batch;
 
 /* A factor: element (i, k) or (k, j) of a matrix. */
@@ -227,9 +227,10 @@ static Node *middle_without_sum(const Batch *t, const Product *p, const LoopEdit
 
 static Node *product_of(const Batch *t, const Product *p, Node *rows) {
   World *w = t->w;
-  Node *ops[] = {ir_bool(w, p->a.transposed), ir_bool(w, p->b.transposed), rows ? rows : p->a.matrix, p->b.matrix};
+  Node *a = rows ? rows : p->a.matrix, *b = p->b.matrix;
+  Node *ops[] = {ir_bool(w, p->a.transposed), ir_bool(w, p->b.transposed), a, b, ir_int(w, 0)};
   IrType *type = ir_array_type(w, ir_array_type(w, ir_type(w, T_FLOAT)));
-  return ir_rt(w, ir_rt_find("matrix_product"), type, NULL, ops, 4, p->inner->site);
+  return ir_rt(w, ir_rt_find("sums_product"), type, NULL, ops, 5, 0);
 }
 
 static void take_out(Batch *t, const Product *p) {
@@ -252,7 +253,7 @@ static void count(Batch *t, const Product *p) {
   Node *n = as_float(w, p->n), *m = as_float(w, p->m), *l = as_float(w, p->l);
   for (int k = 0; k < p->conditions.len; k++) require(w, &t->conditions, p->conditions.data[k]);
   t->work = plus(w, t->work, ir_op2(w, OP_FMUL, ir_op2(w, OP_FMUL, n, m), l));
-  t->elements = plus(w, t->elements, ir_op2(w, OP_FMUL, n, p->a.matrix ? m : ir_op2(w, OP_FADD, m, l)));
+  t->elements = plus(w, t->elements, ir_op2(w, OP_FMUL, n, ir_op2(w, OP_FADD, m, l)));
 }
 
 /* Is c, of the outer body, a check that two sizes are equal which are the same in all iterations? Requires it then. */
@@ -293,10 +294,13 @@ static bool take_all_out(Batch *t) {
   return t->work;
 }
 
-static Node *all_hold(const Batch *t) {
+/* Are there some rows, enough multiplications for each element that is written or copied, and not too many of those? */
+static Node *all_hold(const Batch *t, Node *rows) {
   World *w = t->w;
-  Node *much = ir_op2(w, OP_FLE, ir_float(w, LIMIT_PRODUCT_WORK), t->work);
-  Node *all = ir_op2(w, OP_AND, much, ir_op2(w, OP_FLE, t->elements, ir_float(w, LIMIT_PRODUCT_ELEMENTS)));
+  Node *copying = ir_op2(w, OP_FMUL, t->elements, ir_float(w, LIMIT_PRODUCT_WORK));
+  Node *all = ir_op2(w, OP_ILE, ir_int(w, LIMIT_PRODUCT_ROWS), rows);
+  all = ir_op2(w, OP_AND, all, ir_op2(w, OP_FLE, copying, t->work));
+  all = ir_op2(w, OP_AND, all, ir_op2(w, OP_FLE, t->elements, ir_float(w, LIMIT_PRODUCT_ELEMENTS)));
   for (int k = 0; k < t->conditions.len; k++) all = ir_op2(w, OP_AND, all, t->conditions.data[k]);
   return all;
 }
@@ -308,7 +312,7 @@ static Node *multiply(void *user, Rewriter *r, void *frame, Node *n, Node **ops,
   Node *loop = rewrite_node(r, n, ops, graphs);
   Batch found = {.w = w, .outer = loop};
   if (!take_all_out(&found)) return loop;
-  BranchBuilder *b = branch_open(w, all_hold(&found));
+  BranchBuilder *b = branch_open(w, all_hold(&found, loop->ops[0]));
   Node **caps = NEW_ARRAY(w->temp, Node *, loop->nops + 1);
   for (int k = 0; k < loop->nops; k++) caps[k] = branch_add(b, loop->ops[k]);
   Node *again = edit_value(edit_loop(w, loop, caps, loop->graphs));
