@@ -301,31 +301,30 @@ static bool is_detached(const Node *n) { return !strcmp(n->attr.rt->name, "detac
 /* ---- Products of matrices ------------------------------------------------------------------- */
 static bool is_product(const Node *n) { return !strcmp(n->attr.rt->name, "sums_product"); }
 
-/* a b, transposed as said; by: the first factor is a cotangent or tangent (1), or the second one (2). */
-static Node *product(World *w, bool ta, Node *a, bool tb, Node *b, int by, IrType *t) {
-  Node *ops[] = {ir_bool(w, ta), ir_bool(w, tb), a, b, ir_int(w, by)};
-  return ir_rt(w, ir_rt_find("sums_product"), t, NULL, ops, 5, 0);
+/* a b, transposed as said. */
+static Node *product(World *w, bool ta, Node *a, bool tb, Node *b, IrType *t) {
+  Node *ops[] = {ir_bool(w, ta), ir_bool(w, tb), a, b};
+  return ir_rt(w, ir_rt_find("sums_product"), t, NULL, ops, 4, 0);
 }
 
-/* Of node n, a product of which it is known what is transposed. As in sums that are written out, what a cotangent of 0
- * contributes is 0, also by an infinite factor. */
+static Node *product_tangent(Diff *f, const Node *n, bool ta, Node *a, bool tb, Node *b) {
+  World *w = f->w;
+  Node *da = ir_fill(w, ad_cot(f, n->ops[2]), a), *db = ir_fill(w, ad_cot(f, n->ops[3]), b);
+  Node *of_a = ir_to_bag(w, product(w, ta, da, tb, b, n->type)), *of_b = ir_to_bag(w, product(w, ta, a, tb, db, n->type));
+  if (!ad_active(f, n->ops[2])) return of_b;
+  return ad_active(f, n->ops[3]) ? ir_op2(w, OP_CADD, of_a, of_b) : of_a;
+}
+
+/* Of node n, a product of which it is known what is transposed. */
 static Node *product_rule(Diff *r, const Node *n, Node *d) {
   World *w = r->w;
+  IrType *t = n->type;
   bool ta = n->ops[0]->attr.i, tb = n->ops[1]->attr.i;
   Node *a = ad_fwd(r, n->ops[2]), *b = ad_fwd(r, n->ops[3]);
-  IrType *t = n->type;
-  if (!d) {
-    Node *da = ir_fill(w, ad_cot(r, n->ops[2]), a), *db = ir_fill(w, ad_cot(r, n->ops[3]), b);
-    Node *of_a = ir_to_bag(w, product(w, ta, da, tb, b, 1, t));
-    Node *of_b = ir_to_bag(w, product(w, ta, a, tb, db, 2, t));
-    if (!ad_active(r, n->ops[2])) return of_b;
-    return ad_active(r, n->ops[3]) ? ir_op2(w, OP_CADD, of_a, of_b) : of_a;
-  }
+  if (!d) return product_tangent(r, n, ta, a, tb, b);
   d = ir_fill(w, d, ad_fwd(r, n));
-  Node *of_a = ta ? product(w, tb, b, true, d, 2, t) : product(w, false, d, !tb, b, 1, t);
-  Node *of_b = tb ? product(w, true, d, ta, a, 1, t) : product(w, !ta, a, false, d, 2, t);
-  ad_add(r, n->ops[2], ir_to_bag(w, of_a));
-  ad_add(r, n->ops[3], ir_to_bag(w, of_b));
+  ad_add(r, n->ops[2], ir_to_bag(w, ta ? product(w, tb, b, true, d, t) : product(w, false, d, !tb, b, t)));
+  ad_add(r, n->ops[3], ir_to_bag(w, tb ? product(w, true, d, ta, a, t) : product(w, !ta, a, false, d, t)));
   return NULL;
 }
 

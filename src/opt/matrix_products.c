@@ -228,9 +228,9 @@ static Node *middle_without_sum(const Batch *t, const Product *p, const LoopEdit
 static Node *product_of(const Batch *t, const Product *p, Node *rows) {
   World *w = t->w;
   Node *a = rows ? rows : p->a.matrix, *b = p->b.matrix;
-  Node *ops[] = {ir_bool(w, p->a.transposed), ir_bool(w, p->b.transposed), a, b, ir_int(w, 0)};
+  Node *ops[] = {ir_bool(w, p->a.transposed), ir_bool(w, p->b.transposed), a, b};
   IrType *type = ir_array_type(w, ir_array_type(w, ir_type(w, T_FLOAT)));
-  return ir_rt(w, ir_rt_find("sums_product"), type, NULL, ops, 5, 0);
+  return ir_rt(w, ir_rt_find("sums_product"), type, NULL, ops, 4, 0);
 }
 
 static void take_out(Batch *t, const Product *p) {

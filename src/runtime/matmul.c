@@ -258,35 +258,3 @@ PRIM(prim_matmul) {
   PRIM_UNUSED;
   return rt_matmul(rt, 0, args, res, site);
 }
-
-/* ---- Sums that a program writes out ------------------------------------------------------------------------------ */
-static double at(const Operand *m, int64_t i, int64_t j) { return m->data[i * m->row + j * m->column]; }
-
-/* Element (i, j), without terms that are NaN though the factor of the cotangent, a (1) or b (2), is 0. */
-static double sum_of_terms(const Operand *a, const Operand *b, int64_t cotangent, int64_t i, int64_t j) {
-  double sum = 0;
-  for (int64_t k = 0; k < a->columns; k++) {
-    double x = at(a, i, k), y = at(b, k, j), term = x * y;
-    if ((cotangent == 1 ? x : y) != 0 || term == term) sum += term;
-  }
-  return sum;
-}
-
-/* A term that is NaN makes the sum NaN: so only such elements are looked at. */
-PRIM(prim_sums_product) {
-  PRIM_UNUSED;
-  if (rt_matmul(rt, 0, args, res, site)) return 1;
-  Operand a = operand(slot_array(&args[2]), args[0].i != 0), b = operand(slot_array(&args[3]), args[1].i != 0);
-  ArrayObj *result = slot_array(res);
-  double *c = &result->data->f;
-  for (int64_t i = 0; args[4].i && i < result->dims[0]; i++)
-    for (int64_t j = 0; j < result->dims[1]; j++, c++) {
-      if (*c == *c) continue;
-      if (rt_look(rt)) {
-        rt_release(rt, &result->h);
-        return 1;
-      }
-      *c = sum_of_terms(&a, &b, args[4].i, i, j);
-    }
-  return 0;
-}

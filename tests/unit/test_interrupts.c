@@ -125,7 +125,7 @@ static Slot make(char what) {
 static bool is_object(char what) { return !strchr("01FU", what); }
 
 static const Case cases[] = {
-    {RTP_SUMS_PRODUCT, NULL, "00mm0"},
+    {RTP_SUMS_PRODUCT, NULL, "00mm"},
     {RTP_SHOW, &d_list, "l"},          {RTP_SHOW, &d_string, "t"},
     {RTP_SHOW, &d_strings, "s"},       {RTP_FORMAT_EACH, &d_list, "ld0"},
     {RTP_DISPLAY, &d_list, "l"},       {RTP_PRINT, &d_list, "l"},
