@@ -310,7 +310,8 @@ static Node *product(World *w, bool ta, Node *a, bool tb, Node *b, IrType *t) {
 static Node *product_tangent(Diff *f, const Node *n, bool ta, Node *a, bool tb, Node *b) {
   World *w = f->w;
   Node *da = ir_fill(w, ad_cot(f, n->ops[2]), a), *db = ir_fill(w, ad_cot(f, n->ops[3]), b);
-  Node *of_a = ir_to_bag(w, product(w, ta, da, tb, b, n->type)), *of_b = ir_to_bag(w, product(w, ta, a, tb, db, n->type));
+  Node *of_a = ir_to_bag(w, product(w, ta, da, tb, b, n->type)),
+       *of_b = ir_to_bag(w, product(w, ta, a, tb, db, n->type));
   if (!ad_active(f, n->ops[2])) return of_b;
   return ad_active(f, n->ops[3]) ? ir_op2(w, OP_CADD, of_a, of_b) : of_a;
 }

@@ -65,7 +65,11 @@ static Node *inner_number(Batch *t, Product *p, Node *x) {
   return x ? middle_number(t, p, x) : NULL;
 }
 
-static void require(World *w, Nodes *conditions, Node *c) { vec_push(w->temp, *conditions, c); }
+static void require(World *w, Nodes *conditions, Node *c) {
+  for (int k = 0; k < conditions->len; k++)
+    if (conditions->data[k] == c) return;
+  vec_push(w->temp, *conditions, c);
+}
 
 /* The loop whose index x is, a node of the inner body: 'i', 'j' or 'k'; 0: none. Checks of it are required to hold. */
 static char index_of(Batch *t, Product *p, Node *x) {
@@ -94,9 +98,7 @@ static Node *in_outer_body(const Product *p, Node *x) {
 }
 
 /* Array x of the outer body around the loop; NULL: it differs, or may fail. */
-static Node *array_outside(Batch *t, Node *x) {
-  return x->flags & NODE_FAILS ? NULL : loop_invariant(&t->facts, x);
-}
+static Node *array_outside(Batch *t, Node *x) { return x->flags & NODE_FAILS ? NULL : loop_invariant(&t->facts, x); }
 
 /* ---- Factors ----------------------------------------------------------------------------------------------------- */
 /* x[k], where x is a row: of a matrix around the loop, or made by iteration i. */
