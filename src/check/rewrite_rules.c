@@ -11,7 +11,7 @@
  * the types of these functions have to tell all types of the rule. */
 #include "check/check_internal.h"
 
-#define CALL_HINT "the left side calls a function, as in: rule twice m : transpose (transpose m) = m"
+#define CALL_HINT "the left side calls a function, as in: rule again xs : sort (sort xs) = sort xs"
 #define PART_HINT "parameters, literals, operations, and calls of functions and constructors can"
 
 typedef struct Left {
@@ -62,9 +62,13 @@ static void add_use(Left *l, Binding *f, Type **inst, Span at) {
 
 static void report_arity(const Left *l, const Expr *call, const Binding *f, int got) {
   int n = arity_of(f);
-  Diag *d = diag_error(l->c->diags, call->span, tc_diag_code(D_REWRITE), "`%s` is called with %d argument%s, not %d",
-                       f->name, n, n == 1 ? "" : "s", got);
-  d->hint = n ? "a rule rewrites whole calls" : "a rule rewrites calls of functions that are defined with parameters";
+  if (n)
+    diag_error(l->c->diags, call->span, tc_diag_code(D_REWRITE), "`%s` is called with %d argument%s, not %d", f->name,
+               n, n == 1 ? "" : "s", got)
+        ->hint = "a rule rewrites whole calls";
+  else
+    diag_error(l->c->diags, call->span, tc_diag_code(D_REWRITE), "`%s` isn't defined with parameters", f->name)->hint =
+        "a rule rewrites calls of functions that are: let f x = …";
 }
 
 /* A call of f by name: f e e. */
@@ -268,8 +272,8 @@ void tc_check_rewrite_rule(Checker *c, Module *m, Item *item) {
   map_init(&l.met, c->temp);
   if (!check_parameters(c, item) || !check_head(c, left)) return;
   visit(&l, left);
-  check_uses_of_parameters(&l);
-  check_types_told(&l, item->binding);
+  if (c->diags->errors == errors) check_uses_of_parameters(&l);
+  if (c->diags->errors == errors) check_types_told(&l, item->binding);
   check_effects(c, item);
   RewriteRule *older = older_rule(c, m, item);
   if (c->diags->errors == errors) register_rule(c, m, item, &l, older);

@@ -286,7 +286,7 @@ Expr *parse_rule(Parser *p, Span start) {
   return make_fun(p, params, n, parse_expr(p), start);
 }
 
-#define RULE_FORM "a rule is written: rule twice m : transpose (transpose m) = m"
+#define RULE_FORM "a rule is written: rule again xs : sort (sort xs) = sort xs"
 
 Expr *parse_equation(Parser *p, Span start) {
   int n = 0;

@@ -206,8 +206,8 @@ static void compare(const pcre2_code *code, pcre2_match_data *data, const RegexT
   if (arrays && from == 0) {
     RegexResult searched = search(arrays->search, t);
     Found where = find(arrays->forward, arrays->backward, t);
-    bool right = n >= 0 ? where.result == REGEX_FOUND && where.start == at[0] && where.end == at[1]
-                        : where.result == REGEX_NONE;
+    bool right =
+        n >= 0 ? where.result == REGEX_FOUND && where.start == at[0] && where.end == at[1] : where.result == REGEX_NONE;
     tested &= searched == REGEX_BAILED || (searched == REGEX_FOUND) == (n >= 0);
     tested &= where.result == REGEX_BAILED || right;
     f->searched += searched != REGEX_BAILED && where.result != REGEX_BAILED;
@@ -277,8 +277,8 @@ int main(int argc, char **argv) {
          100.0 * (double)(f.patterns - f.regular) / (double)f.patterns, (double)f.states / (double)f.regular, f.most);
   printf("%ld texts, %.1f %% left to PCRE2, %.1f %% with a match: %ld differ\n", f.texts,
          100.0 * (double)f.bailed / (double)f.texts, 100.0 * (double)f.found / (double)f.texts, f.different);
-  printf("%.1f %% of the automata have arrays, which decided %ld texts\n",
-         100.0 * (double)f.small / (double)f.regular, f.searched);
+  printf("%.1f %% of the automata have arrays, which decided %ld texts\n", 100.0 * (double)f.small / (double)f.regular,
+         f.searched);
   CHECK(f.different == 0 && f.searched > n / 3);
   CHECK(heap_bytes(&heap) == 0);
   return check_result();
