@@ -146,10 +146,16 @@ static bool derives_from_value(const Node *n) { return n->op != OP_FADD && n->op
 /* The trap of operation n, in reverse mode; NULL: it has none. */
 static const Node *trap_of(const Diff *r, const Node *n) { return r->w->traps ? map_get(&r->traps, n) : NULL; }
 
-/* d, what several uses add to the cotangent of the value that the trap is for. */
+/* d, what several uses add to the cotangent of the value that the trap is for: each addition is trapped. */
 static Node *trapped_sum(World *w, const Node *trap, Node *d) {
-  if (!trap || d->op != OP_CADD || d->type->kind != T_FLOAT) return d;
-  return ir_trapped(w, OP_FADD, "<+", d, (Node *[]){ir_float(w, 0), d->ops[0], d->ops[1]}, 3, trap->site);
+  Nodes terms = {0};
+  if (!trap || d->type->kind != T_FLOAT) return d;
+  for (; d->op == OP_CADD; d = d->ops[0]) vec_push(w->temp, terms, d->ops[1]);
+  for (int k = terms.len - 1; k >= 0; k--) {
+    Node *ops[] = {ir_float(w, 0), d, terms.data[k]};
+    d = ir_trapped(w, OP_FADD, "<+", ir_op2(w, OP_CADD, d, terms.data[k]), ops, 3, trap->site);
+  }
+  return d;
 }
 
 /* Which operand of the source's operation this one of node n is: a product's may have changed places, and x ^ 2 is
