@@ -119,7 +119,7 @@ def check_disorder(exe, root, folder, programs, seed, names):
     for path in refused:  # an item that was cut at a wrong place
         path.unlink()
         (folder / "after" / path.name).unlink()
-    if len(refused) > programs // 20:
+    if len(refused) > programs // 10:
         say(f"{len(refused)} of {programs} programs aren't programs")
     check_folder(exe, folder / "before", folder / "after", names)
 
