@@ -101,6 +101,7 @@ static CostValue *eval_node(CostStudy *s, const Node *n, CostValue **ops) {
   case OP_INDEX:
     if (n->type->kind != T_ARRAY) cost_add_ops(s, cost_slots(n->type));
     return cost_element(s, n->type, ops[0], ops + 1, n->nops - 1);
+  case OP_NATIVE: return cost_int(s, false);
   case OP_BYTE: cost_add_ops(s, 1); return cost_unknown(s);
   case OP_SLICE: return cost_slice(s, n, ops);
   case OP_UPDATE: return cost_update(s, n, ops);

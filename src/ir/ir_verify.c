@@ -16,6 +16,7 @@ static bool fits(char letter, const Node *x) {
   case 'i': return x->type->kind == T_INT;
   case 'f': return x->type->kind == T_FLOAT;
   case 'b': return x->type->kind == T_BOOL;
+  case 's': return x->type->kind == T_STRING;
   default: return true;
   }
 }

@@ -256,7 +256,8 @@ static void test_all_scalars(void) {
     const char *signature = op_signatures[ops[k]], *result = strchr(signature, ':') + 1;
     char params[8] = "";
     int n = op_operands((Op)ops[k]);
-    for (int p = 0; p < n; p++) params[p] = signature[p] == 'f' || signature[p] == '.' ? 'f' : 'i';
+    for (int p = 0; p < n; p++)
+      params[p] = signature[p] == 'f' || signature[p] == '.' ? 'f' : signature[p] == 's' ? 'p' : 'i';
     bool number = *result == 'f' || *result == '.';
     LModule *m = module_of(1);
     Code c = function(m, params, number ? "f" : "i");
