@@ -17,16 +17,19 @@ typedef struct SourceCall {
 
 /* ---- Passes ----------------------------------------------------------------------------------------------------- */
 /* Passes after derivatives end where they stop making the text shorter: loops that are peeled, fused or cut in blocks
- * say the same in more words. A product and a sum that are rounded once can't be written at all. */
+ * say the same in more words. So do sums that stay beside matrix products, and checks apart from what they are for, before
+ * derivatives. A product and a sum that are rounded once can't be written at all. */
 static bool shows(int run) {
   static const char *const after[] = {
       "simplify",     "prune", "if_convert",   "inline", "params", "unpack_accumulators",
       "choose_dense", "dense", "fill_entries", "checks"};
+  static const char *const not_before[] = {"hoist", "matrix_products", "contract"};
   PassRun r = passes_get(run);
-  if (r.stage == STAGE_BEFORE) return strcmp(r.name, "contract") != 0;
-  for (size_t i = 0; i < sizeof after / sizeof *after; i++)
-    if (strcmp(r.name, after[i]) == 0) return true;
-  return false;
+  bool before = r.stage == STAGE_BEFORE;
+  const char *const *names = before ? not_before : after;
+  for (size_t i = 0; i < (before ? sizeof not_before : sizeof after) / sizeof *names; i++)
+    if (strcmp(r.name, names[i]) == 0) return !before;
+  return before;
 }
 
 static PassWatch chosen_passes(const AtledVM *vm) {

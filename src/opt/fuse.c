@@ -44,9 +44,13 @@ static bool is_map(const Node *loop) {
 }
 
 /* ---- The consumer's side ----------------------------------------------------------------------- */
+/* Does a use read the length of rows of a matrix? */
+static bool is_row_length(const NodeUse *use) { return use->user->op == OP_LEN && use->user->attr.i > 0; }
+
 void fuse_put_elements(World *w, Graph *body, int p, Node *element, Map *over) {
   FOR_USES (use, graph_uses(w, body), ir_param(w, p, body->params[p]))
     if (fact_is_own_element(use->user, p)) map_put(over, use->user, element);
+    else if (is_row_length(use)) map_put(over, use->user, ir_len(w, element, (int)use->user->attr.i - 1));
 }
 
 static bool holds_numbers(const IrType *t) {
@@ -56,17 +60,26 @@ static bool holds_numbers(const IrType *t) {
   return true;
 }
 
+bool fuse_is_fusible(const IrType *t) { return t->kind == T_ARRAY && holds_numbers(t->args[0]); }
+
 /* Rows of a matrix must be of one length, which making it checks; arrays in tuples needn't. */
-bool fuse_is_fusible(const IrType *t) {
-  return t->kind == T_ARRAY && t->args[0]->kind != T_ARRAY && holds_numbers(t->args[0]);
+static bool has_equal_rows(const Fusion *f, const Node *x) {
+  return x->type->args[0]->kind != T_ARRAY || !ir_rows_may_differ(f->w, x->ops[0], (int)x->attr.i);
 }
 
-/* Does the producer run as often as the consumer? Equal numbers count as one only if the producer can't fail: a check
- * that the two are equal may be scheduled after it. */
-static bool runs_as_often(const Fusion *f, const Node *producer) {
-  Node *n = producer->ops[0];
-  if (n == f->n) return true;
-  return !ir_fails_beyond_traps(f->w, producer->graphs[0]) && ir_same_number(f->w, f->n, n);
+/* Does the producer make what the consumer reads, element by element? Where numbers of iterations differ, all elements
+ * that are read exist. But that may be what a check has found that is scheduled after a failure of the producer. */
+static bool makes_enough(const Fusion *f, const Node *producer) {
+  Graph *body = producer->graphs[0];
+  return producer->ops[0] == f->n || !(body->flags & NODE_ENDLESS || ir_fails_beyond_traps(f->w, body));
+}
+
+/* Does the body read of array p elements at the loop's index, and of a matrix lengths of rows, and nothing else? */
+static bool is_read_in_order(const Fusion *f, int p) {
+  if (f->body->result->op == OP_PARAM) return false;
+  FOR_USES (use, graph_uses(f->w, f->body), ir_param(f->w, p, f->body->params[p]))
+    if (!is_row_length(use) && !(use->operand == 0 && fact_is_own_element(use->user, p))) return false;
+  return true;
 }
 
 static int made_again(Frame *u, const Node *x);
@@ -78,9 +91,9 @@ static bool find_fused(Fusion *f, Frame *u) {
   for (int k = f->slots; k < f->slots + f->l->nsliced + f->l->ncaps; k++) {
     const Node *old = f->olds[k], *x = f->ops[k];
     if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) continue;
-    if (!runs_as_often(f, x->ops[0]) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
+    if (!makes_enough(f, x->ops[0]) || !has_equal_rows(f, x) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
     if (uses_count(u->uses, old) - made_again(u, old) != 1 || !fuse_is_fusible(x->type)) continue;
-    if (k >= f->slots + f->l->nsliced && !fact_is_read_in_order(f->w, f->body, 1 + k, NULL)) continue;
+    if (k >= f->slots + f->l->nsliced && !is_read_in_order(f, 1 + k)) continue;
     f->producer = x->ops[0];
     before = old->ops[0];
     f->fused[k] = true;

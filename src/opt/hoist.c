@@ -12,7 +12,8 @@
  * for both in the loop, so that loops inside can be joined.
  *
  * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
- * can be joined with others, and an iteration without branches can run beside the next ones. */
+ * can be joined with others, and an iteration without branches can run beside the next ones. For the former an earlier
+ * run takes checks of sizes alone out of loops: then what is written with whole matrices is joined before derivatives. */
 #include "facts/ir_loop_facts.h"
 #include "ir/remarks.h"
 #include "ir/world.h"
@@ -22,7 +23,9 @@ typedef struct Hoist {
   World *w;
   Node *n, **ops; /* trip count, other operands */
   Graph *body;
+  bool all;        /* checks of any kind, not only of sizes */
   LoopFacts facts; /* without checks */
+  Node *before;    /* what checks must come after; NULL: nothing */
   Node *wait;      /* the trip count, and the checks so far */
 } Hoist;
 
@@ -83,14 +86,36 @@ static Node *index_check(Hoist *h, const Node *q) {
   return ir_check(h->w, OP_CHECK_INDEX, x, len, NULL, q->site);
 }
 
+/* The loop that makes the rows whose length x is, and runs as often as this one; NULL. */
+static Node *maker_of_rows(const Hoist *h, const Node *x) {
+  if (x->op != OP_LEN || x->attr.i != 1 || x->ops[0]->op != OP_GET) return NULL;
+  Node *maker = x->ops[0]->ops[0];
+  bool stacked = maker->op == OP_LOOP && !maker->loop->has_cond && x->ops[0]->attr.i >= loop_slots(maker->loop);
+  return stacked && ir_same_number(h->w, h->n, maker->ops[0]) ? maker : NULL;
+}
+
+/* The length x of rows, by what the loops before that make them are given: so nothing but this loop needs their
+ * results. What fails in a loop fails first still. */
+static Node *row_length(Hoist *h, Node *x) {
+  for (Node *maker; (maker = maker_of_rows(h, fact_unchecked(x)));) {
+    Node *row = ir_get(h->w, maker->graphs[0]->result, (int)fact_unchecked(x)->ops[0]->attr.i);
+    Node *length = ir_length_outside(h->w, maker, maker->ops + 1, row);
+    if (!length) break;
+    x = fact_unchecked(length);
+    if (maker->ops[0]->op == OP_AFTER) h->before = h->before ? op2(h, OP_AFTER, h->before, maker->ops[0]) : maker->ops[0];
+  }
+  return x;
+}
+
 /* One whose operands are the same in all iterations; `idle`: what it holds of. */
 static Node *same_check(Hoist *h, const Node *q, int64_t idle) {
   Node *ops[3] = {NULL, NULL, NULL};
   for (int k = 0; k < q->nops; k++) {
     Node *x = outside(h, q->ops[k]);
     if (!x) return NULL;
-    ops[k] = if_runs(h, x, idle);
+    ops[k] = if_runs(h, row_length(h, x), idle);
   }
+  if (h->before) ops[0] = op2(h, OP_AFTER, ops[0], h->before);
   return ir_check(h->w, (Op)q->op, ops[0], ops[1], ops[2], q->site);
 }
 
@@ -102,6 +127,7 @@ static Node *size_check(Hoist *h, const Node *q) {
 
 /* Check q of the body as it is made before the loop; NULL if it can't be. */
 static Node *hoisted(Hoist *h, const Node *q) {
+  if (!h->all && q->op != OP_CHECK_SIZE) return NULL;
   switch (q->op) {
   case OP_CHECK_INDEX: return index_check(h, q);
   case OP_CHECK_NAT: return size_check(h, q);
@@ -144,7 +170,7 @@ static Graph *without_moved(Hoist *h) {
     for (int k = 0; k < x->nops; k++) ops[k] = map_get(&value, x->ops[k]);
     Node *check = op_flags[x->op] & OPF_V ? hoisted(h, x) : NULL;
     if (check) h->wait = ir_op2(w, OP_AFTER, h->wait, check);
-    else if (op_flags[x->op] & OPF_V)
+    else if (h->all && op_flags[x->op] & OPF_V)
       ir_remark(w, "hoist", x->site,
                 "the check stays in its loop: it isn't of an index that moves evenly, or of fixed numbers");
     if (same) map_put(&value, x, map_get(&value, same));
@@ -181,29 +207,39 @@ static Node *with_divisions_before(Hoist *h, Node *loop) {
   return e ? edit_value(e) : loop;
 }
 
-static Hoist hoisting(World *w, const Node *loop) {
-  Hoist h = {.w = w, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0], .wait = loop->ops[0]};
+static Hoist hoisting(World *w, const Node *loop, bool all) {
+  Hoist h = {.w = w, .all = all, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0], .wait = loop->ops[0]};
   h.facts = loop_facts_of(w, loop, true);
   return h;
 }
 
-static Node *hoist(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
-  (void)frame;
-  World *w = user;
+static Node *hoist(World *w, Rewriter *r, Node *n, Node **ops, Graph **graphs, bool all) {
   if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
   if (loop->op != OP_LOOP || loop->loop->has_cond) return loop;
   int flags = loop->graphs[0]->flags;
-  Hoist h = hoisting(w, loop);
+  Hoist h = hoisting(w, loop, all);
   bool endless = flags & NODE_ENDLESS, fails = flags & NODE_FAILS, pure = !ir_takes_token(loop->graphs[0]);
   if (fails && pure && !endless) loop = with_checks_before(&h, loop);
-  else if (fails)
+  else if (fails && all)
     ir_remark(w, "hoist", loop->site,
               pure ? "checks stay in the loop: something in it may not end"
                    : "checks stay in the loop: it has effects");
-  if (loop->op != OP_LOOP) return loop;
-  h = hoisting(w, loop);
+  if (loop->op != OP_LOOP || !all) return loop;
+  h = hoisting(w, loop, all);
   return with_divisions_before(&h, loop);
 }
 
-Graph *opt_hoist(World *w, Graph *g) { return ir_rewrite(w, g, (RewritePass){.user = w, .node = hoist}); }
+static Node *hoist_sizes(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  return hoist(user, r, n, ops, graphs, false);
+}
+
+static Node *hoist_all(void *user, Rewriter *r, void *frame, Node *n, Node **ops, Graph **graphs) {
+  (void)frame;
+  return hoist(user, r, n, ops, graphs, true);
+}
+
+Graph *opt_hoist(World *w, Graph *g, bool last) {
+  return ir_rewrite(w, g, (RewritePass){.user = w, .node = last ? hoist_all : hoist_sizes});
+}
