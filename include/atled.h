@@ -490,7 +490,8 @@ ATLED_API AtledStatus atled_query_sized(AtledVM *vm, const AtledQuery *query, si
 #define atled_query(vm, query, json) atled_query_sized(vm, query, sizeof(AtledQuery), json)
 
 /* ---- Tests and benchmarks ---------------------------------------------------------------- */
-/* Runs the items of a source, then its `test` items, and reports each: message NULL when it passed. If some failed, and
+/* Runs the items of a source, then its `test` items, and tries its `rule` items (named "rule NAME"), and reports each of
+ * these: message NULL when it passed. If some failed, and
  * no error was raised, the call's error is of kind "test". */
 typedef void (*AtledTestReport)(void *user, const char *test, int line, const char *message);
 /* report may be NULL. [call] */

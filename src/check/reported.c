@@ -105,7 +105,10 @@ Expr *tc_rule_test(Checker *c, const Item *rule) {
   bool floats = sides.has_float || sides.nopen > 0, smooth = floats && params.has_float && !params.has_fun;
   if (sides.has_fun) return NULL;
   Expr *call = new_expr(c, E_APPLY, rule->span, 2);
-  call->args[0] = variable(c, "Test", smooth ? "rule_smooth" : floats ? "rule_close" : "rule_exact", rule->span);
+  const char *name = smooth           ? "rule_smooth"
+                     : params.has_fun ? (floats ? "rule_close_of_functions" : "rule_exact_of_functions")
+                                      : (floats ? "rule_close" : "rule_exact");
+  call->args[0] = variable(c, "Test", name, rule->span);
   call->args[1] = function_of_all(c, rule->again);
   return call;
 }

@@ -40,8 +40,8 @@ int elab_functions_made(const Elab *e);
  * is then empty. */
 bool elab_item(Elab *e, Module *m, Item *item, Diags *diags, ElabItem *out);
 
-/* How many rewrite rules have begun to hold; and warns of overlaps of those since then, with each other and with older
- * ones, that make different things of a term. */
+/* How many rewrite rules have begun to hold; and warns of overlaps of the program's rules since then, with each other
+ * and with older ones of it, that make different things of a term. */
 int elab_rules_held(const Elab *e);
 void elab_check_rules(Elab *e, int since, Diags *diags);
 

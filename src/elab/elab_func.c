@@ -286,7 +286,7 @@ static void call_sized(Elab *e, Binding *b, const Subst *s, const Def *d, Instan
 static bool is_ruled(const Elab *e, const Binding *b) {
   if (e->w->no_rules || e->w->traps != TRAP_NOTHING) return false;
   for (const RuleList *l = b->rewrites; l; l = l->next)
-    if (!l->rule->ended) return true;
+    if (!l->rule->ended && el_may_hold(e, l->rule)) return true;
   return false;
 }
 

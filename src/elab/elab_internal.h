@@ -242,6 +242,11 @@ bool el_is_global(const Binding *b);
 BindingInfo *el_info(Elab *e, Binding *b);
 Node *el_let(Ctx *c, Expr *let); /* binds; returns unit, or the checks that only a unit value carries */
 
+/* The library's rules don't hold in strict floating point: contributions to a cotangent may come in another order. */
+static inline bool el_may_hold(const Elab *e, const RewriteRule *r) {
+  return !e->w->strict || !r->item->binding->module->library;
+}
+
 /* ---- elab_rewrites.c ------------------------------------------------------------------ */
 /* Instances of the function were made: makes what patterns its rules can have now. */
 void el_rewrites(Elab *e, const Binding *b);

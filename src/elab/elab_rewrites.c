@@ -131,6 +131,7 @@ static IrRule *make_rule(Elab *e, const RewriteRule *r, const Subst *s) {
   *rule = (IrRule){.name = item->name.name, .at = item->name.span, .number = r->number, .off = &r->off};
   rule->left = left;
   rule->right = ir_graph(e->w, types, n, right, item->name.name);
+  rule->library = item->binding->module->library;
   rule->names = param_names(e, item);
   bool *known = NEW_ARRAY(e->arena, bool, n + 1);
   for (int i = 0; i < n; i++)
@@ -203,7 +204,7 @@ static void number_rule(Elab *e, RewriteRule *r) {
 }
 
 static void complete_rule(Elab *e, RewriteRule *r) {
-  if (r->off) return;
+  if (r->off || !el_may_hold(e, r)) return;
   number_rule(e, r);
   const Binding *b = r->item->binding;
   Subst s = {b->qvars, NEW_ARRAY(e->arena, IrType *, b->nqvars + 1), b->nqvars, NULL};
@@ -323,7 +324,8 @@ void elab_check_rules(Elab *e, int since, Diags *diags) {
   if (e->w->nrules == since) return;
   map_init(&o.told, e->w->temp);
   for (int i = 0; i < e->w->funcs.len; i++)
-    for (const IrRule *r = e->w->funcs.data[i]->rules; r; r = r->next) vec_push(e->w->temp, all, r);
+    for (const IrRule *r = e->w->funcs.data[i]->rules; r; r = r->next)
+      if (!r->library) vec_push(e->w->temp, all, r); /* what those make is equal, if not of one form */
   for (int i = 0; i < all.len; i++)
     for (int k = 0; k < all.len; k++) check_overlap(&o, all.data[i], all.data[k]);
 }

@@ -345,6 +345,7 @@ typedef struct IrRule {
   Sym name;
   Span at;
   int number;        /* rules are tried in the order of their numbers */
+  bool library;      /* it is one of the library's */
   const bool *off;   /* whether the rule has ended */
   const Sym *names;  /* of the parameters */
   const bool *known; /* the parameters that have to be constants */

@@ -91,7 +91,9 @@ static bool find_fused(Fusion *f, Frame *u) {
   for (int k = f->slots; k < f->slots + f->l->nsliced + f->l->ncaps; k++) {
     const Node *old = f->olds[k], *x = f->ops[k];
     if (!old || x->op != OP_GET || !is_map(x->ops[0]) || old->op != OP_GET || old->ops[0]->op != OP_LOOP) continue;
-    if (!makes_enough(f, x->ops[0]) || !has_equal_rows(f, x) || (before && (x->ops[0] != f->producer || old->ops[0] != before))) continue;
+    if (!makes_enough(f, x->ops[0]) || !has_equal_rows(f, x) ||
+        (before && (x->ops[0] != f->producer || old->ops[0] != before)))
+      continue;
     if (uses_count(u->uses, old) - made_again(u, old) != 1 || !fuse_is_fusible(x->type)) continue;
     if (k >= f->slots + f->l->nsliced && !is_read_in_order(f, 1 + k)) continue;
     f->producer = x->ops[0];

@@ -102,7 +102,8 @@ static Node *row_length(Hoist *h, Node *x) {
     Node *length = ir_length_outside(h->w, maker, maker->ops + 1, row);
     if (!length) break;
     x = fact_unchecked(length);
-    if (maker->ops[0]->op == OP_AFTER) h->before = h->before ? op2(h, OP_AFTER, h->before, maker->ops[0]) : maker->ops[0];
+    if (maker->ops[0]->op == OP_AFTER)
+      h->before = h->before ? op2(h, OP_AFTER, h->before, maker->ops[0]) : maker->ops[0];
   }
   return x;
 }
@@ -208,7 +209,8 @@ static Node *with_divisions_before(Hoist *h, Node *loop) {
 }
 
 static Hoist hoisting(World *w, const Node *loop, bool all) {
-  Hoist h = {.w = w, .all = all, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0], .wait = loop->ops[0]};
+  Hoist h = {
+      .w = w, .all = all, .n = loop->ops[0], .ops = loop->ops + 1, .body = loop->graphs[0], .wait = loop->ops[0]};
   h.facts = loop_facts_of(w, loop, true);
   return h;
 }
