@@ -69,6 +69,8 @@ let rec flip t = match t with Leaf -> Leaf | Node (l, x, r) -> Node (flip r, x, 
 rule twice t : flip (flip t) = t
 let scale (k : float) (v : float[]) = [ k * x | x in v ]
 rule scaled j k v : scale j (scale k v) = scale (j * k) v
+let decay (t : float) (x : float) = x * exp (-t)
+rule semigroup s t x : decay s (decay t x) = decay (s + t) x
 let apply f x = f x
 rule applied f g x : apply f (apply g x) = apply (g >> f) x
 let word (s : string) n = Str.join "" (replicate n s)
@@ -76,7 +78,8 @@ rule once s : word s 1 = s
 let swap p = (snd p, fst p)
 rule swapped p : swap (swap p) = p
 """)
-        self.assertEqual((r.returncode, r.stdout), (0, "5 passed, 0 failed\n"), r.stderr)
+        self.assertEqual(r.stderr, "")
+        self.assertEqual((r.returncode, r.stdout), (0, "6 passed, 0 failed\n"), r.stderr)
 
     def test_other_users_of_items(self):
         text = "let f (x : float) = x\nrule zero : f 0.0 = 0.0\nrule neg (x : float) : f (-x) = -(f x) when known x\n"

@@ -129,9 +129,45 @@ static bool holds_function(const Node *x) {
   return found;
 }
 
+static bool is_free_sum(const Node *x) {
+  return x->op == OP_FADD || x->op == OP_FMUL || x->op == OP_IADD || x->op == OP_IMUL;
+}
+
+/* The terms of a sum, or the factors of a product, however it is nested. */
+static void terms_of(World *w, Op op, Node *x, Nodes *out) {
+  if (x->op == op)
+    for (int i = 0; i < x->nops; i++) terms_of(w, op, x->ops[i], out);
+  else vec_push(w->temp, *out, x);
+}
+
+static bool same_terms(const Pair *p, Node *x, Node *y);
+
+/* Are they sums of the same terms in any order? */
+static bool same_sums(const Pair *p, Node *x, Node *y) {
+  Nodes xs = {0}, ys = {0};
+  terms_of(p->w, (Op)x->op, x, &xs);
+  terms_of(p->w, (Op)x->op, y, &ys);
+  for (int i = 0; i < xs.len; i++) {
+    int k = 0;
+    while (k < ys.len && !same_terms(p, xs.data[i], ys.data[k])) k++;
+    if (k == ys.len) return false;
+    ys.data[k] = ys.data[--ys.len];
+  }
+  return ys.len == 0;
+}
+
+/* Are they equal, but for the order in which sums and products of numbers are computed? */
+static bool same_terms(const Pair *p, Node *x, Node *y) {
+  if (ir_matches(p->w, x, y, p->n)) return true;
+  if (x->op == y->op && is_free_sum(x)) return same_sums(p, x, y);
+  bool same = x->nops && ir_same_operation(x, y);
+  for (int i = 0; i < x->nops && same; i++) same = same_terms(p, x->ops[i], y->ops[i]);
+  return same;
+}
+
 static bool are_one(const Pair *p, Node *x, Node *y) {
-  if (ir_matches(p->w, x, y, p->n) || holds_function(x) || holds_function(y)) return true;
-  return ir_matches(p->w, written_out(p, x), written_out(p, y), p->n);
+  if (same_terms(p, x, y) || holds_function(x) || holds_function(y)) return true;
+  return same_terms(p, written_out(p, x), written_out(p, y));
 }
 
 /* Does q, applied to the call x on the left side of r, lead to another result than r? */

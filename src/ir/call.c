@@ -238,7 +238,7 @@ static Node *wait_for_dropped(World *w, const IrRule *r, Node *made, Node **boun
   for (int i = 0; i < b->n; i++)
     if (b->nodes[i]->op == OP_PARAM) read[b->nodes[i]->attr.i] = true;
   for (int i = 0; i < r->right->nparams; i++)
-    if (!read[i]) made = ir_waiting(w, made, bound[i]);
+    if (!read[i]) made = ir_after(w, made, bound[i], bound[i]->flags & NODE_ENDLESS ? WAITS_END : WAITS_SEEN);
   return made;
 }
 
