@@ -45,9 +45,20 @@ Node *ad_cot(const Diff *r, const Node *x) {
   return c ? c : ir_zero(r->w, ad_cotangent(r->w, x->type));
 }
 
+/* a + b, where two contributions are trapped: inf and -inf may meet. An accumulator gets their sum, since the order of
+ * what is added to that is free: acc + t, u → acc + trap (t + u). */
+static Node *sum_of(World *w, Node *a, Node *b) {
+  int trap = a->op == OP_CADD && ir_is_trap(a->ops[0]) ? 0 : 1;
+  Node *term = a->op == OP_CADD ? a->ops[trap] : a, *acc = a->op == OP_CADD ? a->ops[1 - trap] : NULL;
+  if (!ir_is_trap(term) || !ir_is_trap(b)) return ir_op2(w, OP_CADD, a, b);
+  Node *ops[] = {ir_float(w, 0), term, b};
+  Node *sum = ir_trapped(w, OP_FADD, "<+", ir_op2(w, OP_CADD, term, b), ops, 3, b->site);
+  return acc ? ir_op2(w, OP_CADD, acc, sum) : sum;
+}
+
 void ad_add(Diff *r, const Node *x, Node *cot) {
   Node **c = &r->cot[position(r, x)];
-  if (ad_active(r, x)) *c = *c ? ir_op2(r->w, OP_CADD, *c, cot) : cot;
+  if (ad_active(r, x)) *c = *c ? sum_of(r->w, *c, cot) : cot;
 }
 
 Node *ad_take(Diff *r, const Node *x) {

@@ -72,8 +72,8 @@ bool ir_reaches(World *w, Graph *g, bool (*is)(const Node *n)) {
 /* Does it fail itself, by what its operands and graphs don't fail by, and is it no trap? */
 static bool fails_beyond_traps(World *w, const Node *n) {
   if (ir_is_trap(n)) return false;
-  if (op_flags[n->op] & OPF_F) return n->op != OP_RESHAPE || n->site;
   if (n->op == OP_CALL) return !n->attr.func->graph || n->attr.func->recursive;
+  if (op_flags[n->op] & OPF_F) return n->op != OP_RESHAPE || n->site;
   if (n->op == OP_RT) return n->attr.rt->fails;
   if (n->op != OP_LOOP) return false;
   for (int k = loop_slots(n->loop); k < n->type->n - 1; k++)

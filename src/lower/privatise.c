@@ -351,8 +351,15 @@ static bool makes_array(const Privatiser *p) {
   return false;
 }
 
+/* Instructions of the body, but for traps: with these as many loops have copies as without. */
+static int size_of(const Privatiser *p) {
+  int n = 0;
+  for (int k = 0; k < p->n; k++) n += !lir_is_trap(p->body[k].op);
+  return n;
+}
+
 static bool can_copy(Privatiser *p) {
-  if (p->n > LIMIT_PRIVATE_BODY || !count_registers(p)) return false;
+  if (size_of(p) > LIMIT_PRIVATE_BODY || !count_registers(p)) return false;
   if (!p->l->nstate && !makes_array(p)) return false; /* the loop itself may run on vectors */
   for (int k = 0; k < p->fn->consts.len; k++) note_data(p, &p->fn->consts.data[k]);
   for (int k = 0; k < p->l->end; k++) note_data(p, &p->fn->code.data[k]);
