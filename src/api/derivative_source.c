@@ -17,8 +17,8 @@ typedef struct SourceCall {
 
 /* ---- Passes ----------------------------------------------------------------------------------------------------- */
 /* Passes after derivatives end where they stop making the text shorter: loops that are peeled, fused or cut in blocks
- * say the same in more words. So do sums that stay beside matrix products, and checks apart from what they are for, before
- * derivatives. A product and a sum that are rounded once can't be written at all. */
+ * say the same in more words. So do, before derivatives, sums that stay beside products of matrices, and checks apart
+ * from what they are for. A product and a sum that are rounded once can't be written at all. */
 static bool shows(int run) {
   static const char *const after[] = {
       "simplify",     "prune", "if_convert",   "inline", "params", "unpack_accumulators",

@@ -13,7 +13,7 @@
  *
  * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
  * can be joined with others, and an iteration without branches can run beside the next ones. For the former an earlier
- * run takes checks of sizes alone out of loops: then what is written with whole matrices is joined before derivatives. */
+ * run takes checks of sizes alone out of loops, so that arithmetic on whole matrices is joined before derivatives. */
 #include "facts/ir_loop_facts.h"
 #include "ir/remarks.h"
 #include "ir/world.h"
