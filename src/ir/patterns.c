@@ -18,7 +18,8 @@ typedef struct Numbers {
 } Numbers;
 enum { SEARCH, FORWARD, BACKWARD, NTABLES };
 
-/* Fills the tables of a pattern, each of which has room for the largest one. Matches with groups aren't found by tables. */
+/* Fills the tables of a pattern, each of which has room for the largest one. Matches with groups aren't found by
+ * tables. */
 static void fill_tables(World *w, Sym pattern, Numbers *all) {
   size_t length = sym_len(pattern);
   int groups = length > LIMIT_REGEX_NODES ? -1 : regex_groups(pattern, length);

@@ -153,7 +153,8 @@ typedef struct Frame {
   int pos;   /* of the node being lowered */
   Dest *dests;
 } Frame;
-/* The call of str_of_bytes that alone uses a loop's stacked output, whose numbers are bytes of a string then; or NULL. */
+/* The call of str_of_bytes that alone uses a loop's stacked output, whose numbers are bytes of a string then; NULL:
+ * there is none. */
 Node *frame_text(const Frame *fr, const Node *loop, int stack);
 const Dest *frame_dest(const Frame *fr, const Node *maker, int stack); /* NULL: it makes an array of its own */
 

@@ -72,8 +72,8 @@ enum {
 /* Fills t, which has room for LIMIT_REGEX_TABLE numbers; how many there are. 0: too many. */
 int regex_search_table(const RegexTables *tables, int64_t *t);
 
-/* Places in the array of an automaton by which a match is found: the columns of bytes, the states at a start behind each
- * byte (in the direction of reading), the columns of the final newline and of the edge, the states at a start at the
+/* Places in the array of an automaton by which a match is found: the columns of bytes, the states at a start behind
+ * each byte (in the direction of reading), the columns of the final newline and of the edge, the states at a start at the
  * edge and behind the final newline, the first state that says nothing of a match, the idle state if it is fresh, else
  * -1, and the table. State 0 is dead and 1 bails, and they lead to themselves. */
 enum {
