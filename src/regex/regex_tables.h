@@ -73,9 +73,9 @@ enum {
 int regex_search_table(const RegexTables *tables, int64_t *t);
 
 /* Places in the array of an automaton by which a match is found: the columns of bytes, the states at a start behind
- * each byte (in the direction of reading), the columns of the final newline and of the edge, the states at a start at the
- * edge and behind the final newline, the first state that says nothing of a match, the idle state if it is fresh, else
- * -1, and the table. State 0 is dead and 1 bails, and they lead to themselves. */
+ * each byte (in the direction of reading), the columns of the final newline and of the edge, the states at a start at
+ * the edge and behind the final newline, the first state that says nothing of a match, the idle state if it is fresh,
+ * else -1, and the table. State 0 is dead and 1 bails, and they lead to themselves. */
 enum {
   FIND_BYTE,
   FIND_BEHIND = 256,
