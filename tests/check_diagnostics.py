@@ -45,6 +45,7 @@ NOT_SHOWN = {
     r"src/api/vm\.c:.*no part of it says why": "a guard: tests/api/test_hostile.c looks for it",
     r"src/api/evaluate\.c:.*(tests|benchmarks) failed|src/check/checker\.c:.*a type is needed, and nothing":
         "errors of hosts' calls; tests/api has them",
+    r"src/runtime/arbitrary\.c:": "`atled test` prints them; tests/test_rules.py has them",
     r"src/runtime/streams\.c:.*(isn't taken|exit$|host's input gave)": "hosts stop output and give input, and `exit` is no error; tests/api has them",
     r"src/runtime/arrays\.c:.*(can't have length|of %lld rows)": "guards: a check comes before",
     r"src/runtime/errors\.c:.*time limit|out of memory$": "hosts set limits; tests/api has them",

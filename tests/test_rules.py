@@ -63,6 +63,12 @@ class Rules(unittest.TestCase):
         generic = "let swap p = (snd p, fst p)\nrule swapped p : swap p = swap (swap p)\n"
         self.assertIn("applies to what it makes", atled("test", text=generic).stderr)
 
+    def test_values_that_cant_be_made(self):
+        maps = "let f (m : (string, int) Map.t) = m\nrule r m : f (f m) = m\n"
+        self.assertIn("can be tried", self.wrong(maps))
+        endless = "type t = Node of t * t\nlet f (x : t) = x\nrule r x : f (f x) = x\n"
+        self.assertIn("values of this type don't end", self.wrong(endless))
+
     def test_right_rules_pass(self):
         r = atled("test", text="""type t = Leaf | Node of t * int * t
 let rec flip t = match t with Leaf -> Leaf | Node (l, x, r) -> Node (flip r, x, flip l)

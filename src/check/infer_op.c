@@ -107,10 +107,6 @@ static bool report_int_matrix(Checker *c, Type *t, Span at) {
 }
 
 static Type *matmul(Checker *c, Type *l, Type *r, const Expr *le, const Expr *re, Span at) {
-  if (c->prelude && !c->matmul) { /* read with its rewrite rules */
-    SAVE(c->arena, c->matmul);
-    c->matmul = tc_module_value(c, c->prelude, sym_of(c->syms, "matmul"));
-  }
   if (report_int_matrix(c, l, le ? le->span : at) || report_int_matrix(c, r, re ? re->span : at)) return c->t_error;
   Type *result = type_var(c, 0);
   tc_relation_new(c, C_MATMUL, at, result, l, r);

@@ -205,6 +205,14 @@ static bool set_rank(Checker *c, Constraint *k, Type *t, int rank) {
   return same(c, k, of, t);
 }
 
+/* Reads the function that multiplies two matrices, with its rewrite rules: calls on their left sides are to stay calls
+ * from the beginning. */
+static void need_matmul(Checker *c) {
+  if (!c->prelude || c->matmul) return;
+  SAVE(c->arena, c->matmul);
+  c->matmul = tc_module_value(c, c->prelude, sym_of(c->syms, "matmul"));
+}
+
 /* Two matrices give a matrix, a matrix and a vector a vector, two vectors a number. */
 static bool step_matmul(Checker *c, Constraint *k) {
   Type *r = type_repr(k->t[0]);
@@ -217,6 +225,7 @@ static bool step_matmul(Checker *c, Constraint *k) {
   else if (result == 1 && a) b = 3 - a;
   else if (result == 1 && b) a = 3 - b;
   if (!a || !b) return false;
+  if (a == 2 && b == 2) need_matmul(c);
   return set_rank(c, k, k->t[1], a) && set_rank(c, k, k->t[2], b) && set_rank(c, k, r, a + b - 2);
 }
 

@@ -149,7 +149,8 @@ static Item *parse_rewrite_rule(Parser *p) {
   Item *item = new_item(p, I_RULE);
   take_word(p);
   int first = p->pos;
-  item->name.name = expect_ident(p, "the name of the rule", &item->name.span);
+  item->name = (Name){.name = p->tok->text, .span = token_span(p)}; /* an identifier: rules are known by that */
+  advance(p);
   int equation = p->pos;
   item->expr = parse_equation(p, item->name.span);
   item->again = parse_again(p, equation, item->name.span);
