@@ -17,7 +17,7 @@ EXPRESSIONS = {
     "IS_NAN": "is_nan {0}", "FLOAT_OF_INT": "float {0}", "INT_OF_FLOAT": "int {0}",
     "NOT": "not {0}", "AND": "{0} && {1}", "OR": "{0} || {1}", "BEQ": "{0} = {1}", "SELECT": "if {0} then {1} else {2}",
 }
-WITHOUT = {"ISUBS": "numbers of iterations only"}
+WITHOUT = {"ISUBS": "numbers of iterations only", "BYTES": "of strings", "NATIVE": "it tells the back ends apart"}
 SIGNATURES = {"SELECT": ("bff:f", "bii:i", "bbb:b")}
 # GCC makes instructions of these or leaves them to the runtime; the others are calls of the C library.
 EXACT = {"ABS", "FLOOR", "CEIL", "ROUND", "TRUNC", "SQRT", "SIGN", "FMA"}
