@@ -13,7 +13,8 @@
  *
  * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
  * can be joined with others, and an iteration without branches can run beside the next ones. For the former an earlier
- * run takes checks of sizes alone out of loops, so that arithmetic on whole matrices is joined before derivatives. */
+ * run takes checks of sizes alone out of loops that make a matrix, so that arithmetic on whole matrices is joined before
+ * derivatives. */
 #include "facts/ir_loop_facts.h"
 #include "ir/remarks.h"
 #include "ir/world.h"
@@ -25,7 +26,7 @@ typedef struct Hoist {
   Graph *body;
   bool all;        /* checks of any kind, not only of sizes */
   LoopFacts facts; /* without checks */
-  Node *before;    /* what checks must come after; NULL: nothing */
+  Node *before;    /* what the check at hand must come after; NULL: nothing */
   Node *wait;      /* the trip count, and the checks so far */
 } Hoist;
 
@@ -102,8 +103,7 @@ static Node *row_length(Hoist *h, Node *x) {
     Node *length = ir_length_outside(h->w, maker, maker->ops + 1, row);
     if (!length) break;
     x = fact_unchecked(length);
-    if (maker->ops[0]->op == OP_AFTER)
-      h->before = h->before ? op2(h, OP_AFTER, h->before, maker->ops[0]) : maker->ops[0];
+    if (!h->before && maker->ops[0]->op == OP_AFTER) h->before = maker->ops[0]; /* which waits for those before it */
   }
   return x;
 }
@@ -111,6 +111,7 @@ static Node *row_length(Hoist *h, Node *x) {
 /* One whose operands are the same in all iterations; `idle`: what it holds of. */
 static Node *same_check(Hoist *h, const Node *q, int64_t idle) {
   Node *ops[3] = {NULL, NULL, NULL};
+  h->before = NULL;
   for (int k = 0; k < q->nops; k++) {
     Node *x = outside(h, q->ops[k]);
     if (!x) return NULL;
@@ -215,10 +216,16 @@ static Hoist hoisting(World *w, const Node *loop, bool all) {
   return h;
 }
 
+/* Does the loop make a matrix row by row, and nothing else? */
+static bool makes_matrix(const Node *loop) {
+  const LoopInfo *l = loop->loop;
+  return !loop_slots(l) && l->nstacked == 1 && ir_rank(loop->type->args[0]) > 1;
+}
+
 static Node *hoist(World *w, Rewriter *r, Node *n, Node **ops, Graph **graphs, bool all) {
   if (n->op != OP_LOOP || n->loop->has_cond) return NULL;
   Node *loop = rewrite_node(r, n, ops, graphs);
-  if (loop->op != OP_LOOP || loop->loop->has_cond) return loop;
+  if (loop->op != OP_LOOP || loop->loop->has_cond || !(all || makes_matrix(loop))) return loop;
   int flags = loop->graphs[0]->flags;
   Hoist h = hoisting(w, loop, all);
   bool endless = flags & NODE_ENDLESS, fails = flags & NODE_FAILS, pure = !ir_takes_token(loop->graphs[0]);
