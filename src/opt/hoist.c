@@ -13,7 +13,7 @@
  *
  * Runs after those checks have gone that can't fail, and nothing is differentiated any more. A loop that doesn't fail
  * can be joined with others, and an iteration without branches can run beside the next ones. For the former an earlier
- * run takes checks of sizes alone out of loops that make a matrix, so that arithmetic on whole matrices is joined before
+ * run takes checks of sizes alone out of loops that make a matrix: so arithmetic on whole matrices is joined before
  * derivatives. */
 #include "facts/ir_loop_facts.h"
 #include "ir/remarks.h"
