@@ -24,7 +24,7 @@ static size_t plain_end(const RegexRun *r) {
 }
 
 /* Sixteen bytes at once, where few bytes lead out of the idle state. */
-typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1)));
+typedef uint8_t Bytes __attribute__((vector_size(16)));
 typedef uint64_t Halves __attribute__((vector_size(16)));
 
 static size_t skip_common(const RegexAutomaton *a, const char *text, size_t i, size_t stop) {
