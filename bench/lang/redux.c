@@ -72,7 +72,8 @@ static void add(Text *t, const char *s, size_t n) {
   t->n += n;
 }
 
-/* What is put in is at most two characters longer than what is taken out. */
+/* The text with each match of the pattern replaced. A replacement is at most twice as long as its match, so a buffer of
+ * twice the size holds the result. */
 static Text replace(const char *pattern, const char *by, Text t) {
   Pattern p = compile(pattern);
   Text out = {malloc(2 * t.n + 1), 0};

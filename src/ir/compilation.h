@@ -40,8 +40,8 @@ struct Compilation {
   Arena arena;        /* World.temp: goes at the end */
   Compilation *outer; /* what the entry has compiled before a mark within it */
   /* The pass that runs. */
-  /* What becomes of calls that rewrite rules may match: elaboration leaves them; rules are tried; they are written out
-     like others. */
+  /* What becomes of calls that rewrite rules may match: elaboration keeps them, rules are tried on them, or they are
+     inlined like others. Set by ir_with_rules and where a stage begins (opt/opt.c). */
   enum { HEADS_STAY, HEADS_REWRITTEN, HEADS_WRITTEN_OUT } heads;
   int nrules;                  /* rules of higher numbers aren't tried: they were declared later */
   bool differentiated;         /* derivatives have been taken */

@@ -346,7 +346,7 @@ typedef struct IrRule {
   Span at;
   int number;        /* rules are tried in the order of their numbers */
   bool library;      /* it is one of the library's */
-  const bool *off;   /* whether the rule has ended */
+  const bool *off;   /* whether it doesn't hold (RewriteRule.off) */
   const Sym *names;  /* of the parameters */
   const bool *known; /* the parameters that have to be constants */
   Node *left;        /* a CALL of a Func that is ruled */
