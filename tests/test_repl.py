@@ -32,7 +32,18 @@ def piped(text):
     return re.sub(r"(?m)^([∇…] )+\n?", "", r.stdout), r.stderr, r.returncode
 
 
-class Piped(unittest.TestCase):
+class Limited(unittest.TestCase):
+    SECONDS = 120  # of one test: what blocks ends with the place where it did
+
+    def setUp(self):
+        def end(*_):
+            raise AssertionError(f"the test took more than {self.SECONDS} seconds")
+        signal.signal(signal.SIGALRM, end)
+        signal.alarm(self.SECONDS)
+        self.addCleanup(signal.alarm, 0)
+
+
+class Piped(Limited):
     def test_definitions_and_values(self):
         out, err, status = piped("let square x = x * x\nlet y = square 3.0\ny + 1.0\nprint 7\n")
         self.assertEqual((err, status), ("", 0))
@@ -119,7 +130,7 @@ class Piped(unittest.TestCase):
         self.assertNotIn("int = 1\n", out)
 
 
-class Values(unittest.TestCase):
+class Values(Limited):
     """What values look like, in 80 columns."""
 
     def shown(self, text):
@@ -170,7 +181,7 @@ class Values(unittest.TestCase):
         self.assertEqual(out, "it : int = 2\nit : int = 2\n")
 
 
-class Tutorial(unittest.TestCase):
+class Tutorial(Limited):
     """docs/tutorial.md, typed line by line."""
 
     def blocks(self, fence):
@@ -206,7 +217,7 @@ class Session:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             env = {**ENV, "TERM": "xterm", **env}
             os.execve(EXE, [EXE], {k: v for k, v in env.items() if v is not None})
-        self.seen, self.screen = "", Screen(columns) if shown else None
+        self.raw, self.seen, self.begun, self.screen = b"", "", "", Screen(columns) if shown else None
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def close(self):
@@ -217,30 +228,51 @@ class Session:
             pass
         os.waitpid(self.pid, 0)
 
+    def read(self):
+        raw = os.read(self.fd, 65536)
+        text = self.decoder.decode(raw)
+        self.raw += raw
+        if self.screen:
+            self.screen.feed(text)
+        whole, start = re.fullmatch(r"(?s)(.*?)(\x1b(?:\[[?0-9;]*)?)?", self.begun + text).groups()
+        self.seen += re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", whole)
+        self.begun = start or ""  # a sequence whose end is still to come
+
     def expect(self, pattern, seconds=30):
         """What came up to the pattern, without sequences that move the cursor or colour."""
         end = time.time() + seconds
         while not (m := re.search(pattern, self.seen)):
-            if time.time() > end or not select.select([self.fd], [], [], end - time.time())[0]:
+            if not select.select([self.fd], [], [], max(0, end - time.time()))[0]:
                 raise AssertionError(f"{pattern!r} didn't come; what came is {self.seen!r}")
-            raw = os.read(self.fd, 65536)
-            if self.screen:
-                self.screen.feed(self.decoder.decode(raw))
-            self.seen += re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", raw.decode("utf-8", "replace"))
+            self.read()
         before, self.seen = self.seen[:m.end()], self.seen[m.end():]
         return before
 
     def settle(self, seconds=0.5):
         """Read until nothing came for that long: the prompt reads keys again."""
+        end = time.time() + 30
         while select.select([self.fd], [], [], seconds)[0]:
-            os.read(self.fd, 65536)
+            if time.time() > end:
+                raise AssertionError(f"the prompt writes without end: {self.seen[-1000:]!r}")
+            self.seen += os.read(self.fd, 65536).decode("utf-8", "replace")
         self.seen = ""
 
-    def send(self, text):
-        os.write(self.fd, text if isinstance(text, bytes) else text.encode())
+    def send(self, text, seconds=30):
+        """Write the text. What the prompt writes meanwhile is read: neither side blocks because the other one does."""
+        rest, end = text if isinstance(text, bytes) else text.encode(), time.time() + seconds
+        os.set_blocking(self.fd, False)
+        while rest:
+            readable, writable, _ = select.select([self.fd], [self.fd], [], max(0, end - time.time()))
+            if not readable and not writable:
+                raise AssertionError(f"the prompt doesn't read: {len(rest)} bytes are left; what came is {self.seen[-1000:]!r}")
+            if readable:
+                self.read()
+            if writable:
+                rest = rest[os.write(self.fd, rest):]
+        os.set_blocking(self.fd, True)
 
 
-class Terminal(unittest.TestCase):
+class Terminal(Limited):
     def begin(self, **options):
         try:
             s = Session(**options)
@@ -310,6 +342,7 @@ class Terminal(unittest.TestCase):
         s.settle()
         s.send("20 + 22\n")
         s.expect("it : int = 42")
+        s.expect(PROMPT)  # before it the terminal keeps one line of at most 4096 bytes
         s.send("\x1b[200~Str.length \"" + "x" * 300000 + "\"\x1b[201~\n")
         s.expect("it : int = 300000")
         s.send(b"\xff\xfe1\n")
@@ -384,11 +417,9 @@ class Terminal(unittest.TestCase):
         for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
             s = Session(**env)
             self.addCleanup(s.close)
-            os.write(s.fd, b"1 + 2\n")
-            raw = b""
-            while b" = 3" not in raw:
-                raw += os.read(s.fd, 4096)
-            self.assertEqual(b"\x1b[36mint" in raw, coloured, raw)
+            s.send("1 + 2\n")
+            s.expect(" = 3")
+            self.assertEqual(b"\x1b[36mint" in s.raw, coloured, s.raw)
 
     def screen(self, entries, columns=80, **env):
         """The screen after the entries, each with what it is answered with."""
@@ -434,4 +465,4 @@ class Terminal(unittest.TestCase):
         self.assertIn(("e", "1;31"), [row.get(0) for row in s.screen.rows])
 
 
-unittest.main()
+unittest.main(failfast=True)  # where the prompt blocks, the time for all tests is over before the last one has said so
