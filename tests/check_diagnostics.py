@@ -50,6 +50,7 @@ NOT_SHOWN = {
     r"src/runtime/arrays\.c:.*(can't have length|of %lld rows)": "guards: a check comes before",
     r"src/runtime/errors\.c:.*time limit|out of memory$": "hosts set limits; tests/api has them",
     r"src/api/alarm\.c:|\((source|output)_limit\)$": "so are these; tests/api/test_host_limits.c has them",
+    r"src/api/static_values\.c:.*is no data": "a guard: the checker and elaboration report first",
     r"src/api/kept\.c:": "hosts keep results; tests/api/test_values.c has them",
     r"src/api/replace\.c:": "hosts replace functions; tests/api/test_replace.c has them",
     r"src/api/(contexts|freeze|general|native|pins)\.c:": "hosts make native pointers; tests/api/test_native.c and test_general.c have them",

@@ -402,7 +402,7 @@ static Node *rule(Diff *r, int at, Node *d) {
   case OP_UNINJ: return d ? give(r, x, sum_op(w, OP_INJ, n, of_x, d)) : sum_op(w, OP_UNINJ, n, t, ts[0]);
   case OP_RT:
     if (is_opaque(n)) return d ? give(r, x, ir_get(w, d, 0)) : ir_only(w, t, 0, ts[0]);
-    if (is_detached(n)) return d ? give(r, x, d) : ts[0];
+    if (is_detached(n) || ir_is_static(n)) return d ? give(r, x, d) : ts[0];
     if (is_product(n)) return product_rule(r, n, d);
     if (!d) return no_rule(w, t, n->attr.rt->name, n->site);
     for (int i = 0; i < n->nops; i++)

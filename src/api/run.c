@@ -350,3 +350,56 @@ Status run_closure(AtledVM *vm, Unit *u, Obj *closure, Slot *args, const bool *m
   if (moved) return end_run(vm, rt_apply_moving(&vm->rt, closure, args, moved, nargs, res));
   return end_run(vm, rt_apply(&vm->rt, closure, args, nargs, res));
 }
+
+/* ---- In the evaluator alone ---------------------------------------------------------- */
+/* What that changes in the VM. */
+typedef struct Before {
+  AtledJit jit;
+  struct Pool *pool;
+  void (*begin_pool)(void *user);
+  bool threads_made;
+  int64_t budget;
+  void (*tick)(void *ticker, void *frame);
+  void *ticker;
+  double deadline;
+} Before;
+
+typedef struct Steps {
+  Rt *rt;
+  bool over;
+} Steps;
+
+/* Rt.tick when all steps are used up: the time is over, too. */
+static void end_steps(void *ticker, void *frame) {
+  (void)frame;
+  Steps *s = ticker;
+  const double long_ago = 1e-9;
+  s->over = true;
+  s->rt->deadline = long_ago;
+  rt_interrupt(s->rt, RT_CLOCK);
+}
+
+Status run_evaluated(AtledVM *vm, Unit *u, const LFunc *f, int64_t steps, bool *over, Slot *res) {
+  Rt *rt = &vm->rt;
+  Before was = {vm->config.jit, rt->pool, rt->begin_pool, vm->threads_made,
+                rt->budget,     rt->tick, rt->ticker,     rt->deadline};
+  Steps left = {.rt = rt};
+  vm->config.jit = ATLED_JIT_OFF;
+  rt->pool = NULL;
+  rt->begin_pool = NULL;
+  vm->threads_made = true;
+  rt->budget = steps;
+  rt->tick = end_steps;
+  rt->ticker = &left;
+  Status status = run_function(vm, u, f, NULL, res);
+  vm->config.jit = was.jit;
+  rt->pool = was.pool;
+  rt->begin_pool = was.begin_pool;
+  vm->threads_made = was.threads_made;
+  rt->budget = was.budget;
+  rt->tick = was.tick;
+  rt->ticker = was.ticker;
+  rt->deadline = was.deadline;
+  if (over) *over = left.over && status != 0 && rt->error.kind == ERR_TIME;
+  return status;
+}

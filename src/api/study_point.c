@@ -337,33 +337,13 @@ static PassWatch chosen_passes(const AtledVM *vm, bool recursion) {
   return p;
 }
 
-/* What a study changes in the VM while it runs: all is evaluated, by this thread. */
-typedef struct Before {
-  AtledJit jit;
-  struct Pool *pool;
-  void (*begin_pool)(void *user);
-  bool threads_made;
-  int64_t budget; /* < 0: nothing is looked at for machine code */
-} Before;
-
 static Status run_recorded(Point *p, Unit *u, const LFunc *f, Slot *res) {
   AtledVM *vm = p->vm;
-  Before was = {vm->config.jit, vm->rt.pool, vm->rt.begin_pool, vm->threads_made, vm->rt.budget};
-  vm->config.jit = ATLED_JIT_OFF;
-  vm->rt.pool = NULL;
-  vm->rt.begin_pool = NULL;
-  vm->threads_made = true;
-  vm->rt.budget = -1;
   vm->rt.record = record;
   vm->rt.recorder = p;
-  Status status = run_function(vm, u, f, NULL, res);
+  Status status = run_evaluated(vm, u, f, -1, NULL, res);
   vm->rt.record = NULL;
   vm->rt.recorder = NULL;
-  vm->config.jit = was.jit;
-  vm->rt.pool = was.pool;
-  vm->rt.begin_pool = was.begin_pool;
-  vm->threads_made = was.threads_made;
-  vm->rt.budget = was.budget;
   return status;
 }
 

@@ -91,6 +91,7 @@ static AtledStatus set_up(AtledVM *vm, void *unused) {
   vm->world = world_new(&vm->arena, &vm->syms, strict, vm->functions.family == FUNCTIONS_FUSED);
   vm->world->functions = &vm->functions;
   vm->world->no_rules = !settings_rules();
+  static_values_begin(vm);
   watch_begin(vm);
   vm->elab = elab_new(&vm->arena, vm->world, &vm->syms, &vm->sources);
   if (!modules_load_prelude(vm)) return ATLED_NO_MEMORY;

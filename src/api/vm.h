@@ -265,6 +265,9 @@ AtledStatus vm_call_keeping(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *
 /* The same for calls of functions, which compile nothing: without a way back; the body sets limits, if any. */
 AtledStatus vm_call_quick(AtledVM *vm, AtledStatus (*body)(AtledVM *vm, void *arg), void *arg);
 
+/* ---- static_values.c ---- */
+void static_values_begin(AtledVM *vm); /* from now on the compiler computes values of `static` */
+
 /* ---- report.c ---- */
 void report_reset(AtledVM *vm);
 /* Drops the reports alone. */
@@ -334,7 +337,10 @@ void run_unit_strip(AtledVM *vm, Unit *u);
 void run_free_units_since(AtledVM *vm, int64_t number); /* those with greater numbers that no handle holds */
 /* Runs a function of the unit; args are borrowed, results owned by the caller. 0, or rt.error is set. */
 Status run_function(AtledVM *vm, Unit *u, const LFunc *f, const Slot *args, Slot *res);
-/* The same for a closure; moved: as for rt_apply_moving, or NULL. */
+/* The same in the evaluator and by this thread alone. steps: instructions after which it ends with an error, and *over
+ * is set; < 0: it has no end, and over may be NULL. */
+Status run_evaluated(AtledVM *vm, Unit *u, const LFunc *f, int64_t steps, bool *over, Slot *res);
+/* run_function for a closure; moved: as for rt_apply_moving, or NULL. */
 Status run_closure(AtledVM *vm, Unit *u, Obj *closure, Slot *args, const bool *moved, int nargs, Slot *res);
 Jit *run_jit(AtledVM *vm); /* made when it is needed first; NULL: out of memory */
 void run_release_slots(AtledVM *vm, const Desc *desc, Slot *slots);

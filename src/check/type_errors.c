@@ -267,7 +267,7 @@ static Diag *clash_error(Checker *c, Type *want, Type *got, Span at) {
   case CLASH_SIZE: return diag_error(c->diags, at, tc_diag_code(D_TYPE_TOO_LARGE), "the type of this is too large");
   case CLASH_EFFECT: {
     Diag *d = diag_error(c->diags, at, tc_diag_code(D_EFFECT), "a function with an effect can't be used here");
-    d->hint = "`par`, `pmap`, `map_floats` and those of `Par` need functions that don't print, read or write";
+    d->hint = "`par`, `pmap`, `map_floats`, those of `Par` and `static` need functions that don't print, read or write";
     return d;
   }
   default: {

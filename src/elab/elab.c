@@ -121,7 +121,7 @@ static Node *let_values(Ctx *c, Item *item, ElabItem *out) {
 }
 
 static int define_global(Elab *e, Binding *b, IrType *t) {
-  vec_push(e->w->arena, e->w->globals, ((GlobalInfo){b->name, t, NULL}));
+  vec_push(e->w->arena, e->w->globals, ((GlobalInfo){b->name, t, NULL, NULL}));
   BindingInfo *info = el_info(e, b);
   SAVE(e->arena, info->global);
   info->global = e->w->globals.len;

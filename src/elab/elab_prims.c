@@ -7,6 +7,7 @@
  *
  *   1. The table below: what isn't one operation, or depends on the type.
  *        derivatives   vjp f x · jvp f x dx · stop_gradient x · checkpoint f x
+ *        compiling     static f (the value of f (), computed when the program is compiled)
  *        errors        fail message · assert condition · attempt f
  *        arrays        length a · shape a (int[] of all dimensions) · tabulate n f · zeros d · ones d · reshape d a
  *                      (d: an int, or an array of ints, one for each dimension of the result) · flatten a
@@ -58,6 +59,14 @@ static Node *do_checkpoint(PrimCall *p) {
 static Node *do_attempt(PrimCall *p) {
   Node *f = p->args[0];
   return taken(p, f, ir_attempt(p->c->w, f, p->result, token_for(p, f), el_site(p->c, p->at)));
+}
+
+static Node *do_static(PrimCall *p) {
+  Ctx *c = p->c;
+  Node *x = el_apply_value(c, p->args[0], ir_unit(c->w), p->at);
+  if (el_leaves(c->e, p->result) & LEAF_FUN)
+    return el_error(c, p->at, p->result, "unsupported", "`static` is for data: this value holds a function");
+  return ir_static(c->w, x, el_site(c, p->at));
 }
 
 static Node *do_stop(PrimCall *p) { return ir_op1(p->c->w, OP_STOP, el_cut(p->c, "stop_gradient", p->args[0], p->at)); }
@@ -392,6 +401,7 @@ static const Prim table[] = {
     {"vjp", 2, do_vjp, NO_OP, NULL},
     {"jvp", 3, do_jvp, NO_OP, NULL},
     {"stop_gradient", 1, do_stop, NO_OP, NULL},
+    {"static", 1, do_static, NO_OP, NULL},
     {"checkpoint", 2, do_checkpoint, NO_OP, NULL},
     {"fail", 1, do_fail, NO_OP, NULL},
     {"attempt", 1, do_attempt, NO_OP, NULL},

@@ -70,7 +70,8 @@ static CostValue *fork_both(CostStudy *s, const Node *n, CostValue **ops) {
 CostValue *cost_rt(CostStudy *s, const Node *n, CostValue **ops) {
   const char *name = n->attr.rt->name;
   if (strcmp(name, "matrix_product") == 0) return matrix_product(s, n, ops);
-  if (strcmp(name, "watched") == 0 || strcmp(name, "detached") == 0 || strcmp(name, "opaque") == 0) return ops[0];
+  if (ir_is_static(n) || strcmp(name, "watched") == 0 || strcmp(name, "detached") == 0 || strcmp(name, "opaque") == 0)
+    return ops[0];
   if (strcmp(name, "compare") == 0 || strcmp(name, "order") == 0) return cost_compare(s, n, ops, false);
   if (strcmp(name, "equal") == 0) return cost_compare(s, n, ops, true);
   if (ir_is_fork(n) && n->nops >= 2) return fork_both(s, n, ops);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts about a global that follow from the graph of its value: constant ints and bools, and constant dimensions of
- * arrays (ir/globals.c says how they are used). Items are analysed in order, so facts of earlier globals help with
- * later ones. */
+ * arrays (ir/globals.c says how they are used). Also the value itself, if it depends on nothing that is only known when
+ * the program runs (opt/statics.c). Items are analysed in order, so facts of earlier globals help with later ones. */
 #include "graph/graph.h"
 
 static void learn_number(int64_t *fact, const Node *x) {
@@ -21,4 +21,5 @@ static void learn(World *w, int64_t *facts, Node *x) {
 void ir_learn_global(World *w, int global, Node *value) {
   int64_t *facts = ir_global_facts(w, global);
   if (facts) learn(w, facts, value);
+  if (!value->nparams) w->globals.data[global].value = value;
 }

@@ -474,7 +474,7 @@ Node *ir_reshape(World *w, IrType *array, Node *a, Node **dims, Site site) {
 }
 
 /* ---- Runtime primitives and derivatives ------------------------------------------------------- */
-enum { T = 1, F = 2, E = 4, C = 8, M = 16, N = 32, P = 64, K = 128 };
+enum { T = 1, F = 2, E = 4, C = 8, M = 16, N = 32, P = 64, K = 128, H = 256 };
 static const RtPrim rt_table[] = {
 #define RT(NAME, function, name_of, type_of, flags, right_of)                                                          \
   {.name = name_of,                                                                                                    \
@@ -487,6 +487,7 @@ static const RtPrim rt_table[] = {
    .ends = ((flags)&N) != 0,                                                                                           \
    .pattern = ((flags)&P) != 0,                                                                                        \
    .known = ((flags)&K) != 0,                                                                                          \
+   .of_run = ((flags)&H) != 0,                                                                                         \
    .right = RIGHT_##right_of},
 #include "prims/rt.def"
 #undef RT
@@ -539,6 +540,14 @@ Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **
                               .attr.rt = p,
                               .type_arg = type_arg});
 }
+
+Node *ir_static(World *w, Node *x, Site site) {
+  if (!(x->flags & NODE_VARIES)) return x;
+  w->has_statics = true;
+  return ir_rt(w, ir_rt_find("static"), x->type, x->type, &x, 1, site);
+}
+
+bool ir_is_static(const Node *n) { return n->op == OP_RT && strcmp(n->attr.rt->name, "static") == 0; }
 
 static Node *derivative(World *w, Op op, IrType *t, Node **ops, int n, Node *token, Site site) {
   if (token) ops[n++] = token;

@@ -53,6 +53,12 @@ static Node *intern(World *w, IrType *t, ArrayData *d, Node **ops, int64_t nops)
   return ir_intern(w, &(Node){.op = OP_DATA, .type = t, .ops = ops, .nops = (int)nops, .attr.data = d});
 }
 
+Node *ir_constant_array(World *w, IrType *array, int64_t *dims, int64_t *slots, int64_t nslots, Node **ops, int64_t n) {
+  ArrayData *d = NEW(w->arena, ArrayData);
+  *d = (ArrayData){.dims = dims, .slots = slots, .nslots = nslots};
+  return intern(w, array, d, ops, n);
+}
+
 static Node *data_of_elements(World *w, IrType *t, Node **xs, int n) {
   int64_t operands = 0, width = scalars(t->args[0], &operands);
   ArrayData *d = NEW(w->arena, ArrayData);

@@ -144,6 +144,7 @@ typedef struct RtPrim {
   bool ends;       /* it never returns: it ends the program */
   bool pattern;    /* its first operand is a regular expression */
   bool known;      /* its value is what is known of a pattern when it is compiled (patterns.c) */
+  bool of_run;     /* its value is the host's, or may be another one in the next run, or it shows something */
   Right right;     /* that the VM must have */
 } RtPrim;
 
@@ -360,6 +361,7 @@ typedef struct GlobalInfo {
   Sym name;
   IrType *type;
   int64_t *facts; /* globals.c; NULL: none */
+  Node *value;    /* made of nothing that is only known when the program runs; NULL: that isn't so, or not seen */
 } GlobalInfo;
 /* Which floats end the program where an operation makes them: see traps.c. TRAP_CUTS: none, but what cuts a value off
  * from derivatives has a MARK, for facts/gradient_paths.c. TRAP_PLACES: none, but operations on floats have places, for
@@ -382,12 +384,20 @@ struct World {
   bool no_rules;       /* rewrite rules aren't applied */
   int nrules;          /* rewrite rules that have begun to hold */
   int ruled;           /* functions that rewrite rules may match calls of */
+  bool has_statics;    /* elaboration has made a call of `static` */
   void *tables;        /* hash tables, private to ir.c */
   uint64_t identities; /* given out so far: Graph.identity */
   uint32_t next_id;    /* the latest number of a node, type, graph or function */
   uint32_t met;        /* the latest one given out as Node.order */
   /* world_save doesn't save what follows. */
-  uint32_t walk;    /* number of the latest walk: Node.mark; it only grows */
+  uint32_t walk; /* number of the latest walk: Node.mark; it only grows */
+  /* Runs g, which has no parameters and no effect, and yields its value as a constant; NULL: that can't be had, and has
+     been reported at the place. Rules of higher numbers than nrules don't hold in it. `value` NULL: nothing is run. */
+  struct Evaluator {
+    Node *(*value)(void *user, Graph *g, int nrules, Site at);
+    Node *(*global)(void *user, int global); /* a global's value, a constant; NULL: it has none yet, or it is no data */
+    void *user;
+  } evaluator;
   PassWatch *watch; /* who wants to know of the optimiser's runs (opt/passes.h); NULL: nobody */
   Remarks *remarks; /* what passes say of what they leave as it is; NULL: nobody asks */
 };
@@ -513,6 +523,8 @@ bool ir_keeps_shape(const LoopInfo *l, const Graph *body, int k);
 /* Are the rows of a literal, ARRAY, certainly of one length? If they aren't, making it is an error: then no element may
  * be read from a row instead, as its indices are checked against the first row's length. */
 bool ir_rows_agree(World *w, const Node *array);
+/* The constant array of these dimensions, as ArrayData says: `slots` are its own from here on. */
+Node *ir_constant_array(World *w, IrType *array, int64_t *dims, int64_t *slots, int64_t nslots, Node **ops, int64_t n);
 /* DATA, if all are constants and rows of one length */
 Node *ir_array(World *w, IrType *elem, Node **xs, int n, Site site);
 /* n, the length of an array that may never be made, where its size would be looked at: checked if it is a sum that
@@ -542,6 +554,9 @@ Node *ir_fill(World *w, Node *bag, Node *like);      /* an array shaped like `li
 Node *ir_to_bag(World *w, Node *array);              /* what is no array stays as it is */
 /* with effect: last arg the token; value is (result, token) */
 Node *ir_rt(World *w, const RtPrim *p, IrType *result, IrType *type_arg, Node **args, int n, Site site);
+/* x, which is to be computed when the program is compiled: see opt/statics.c. Of a constant that itself. */
+Node *ir_static(World *w, Node *x, Site site);
+bool ir_is_static(const Node *n);
 /* (y, closure C->C as public types: 'b -> 'a); with token: ((y, pb), token) */
 Node *ir_vjp(World *w, Node *f, Node *x, Node *token, Site site);
 Node *ir_jvp(World *w, Node *f, Node *x, Node *dx, Node *token, Site site); /* (y, dy) */

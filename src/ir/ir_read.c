@@ -333,7 +333,7 @@ static int global(Reader *r, IrType *t) {
   Name of = name(r);
   int known = (int)(uintptr_t)map_get(&r->globals, of.key);
   if (known) return known - 1;
-  vec_push(r->w->arena, r->w->globals, ((GlobalInfo){of.name, t, NULL}));
+  vec_push(r->w->arena, r->w->globals, ((GlobalInfo){of.name, t, NULL, NULL}));
   map_put(&r->globals, of.key, (void *)(uintptr_t)r->w->globals.len);
   return r->w->globals.len - 1;
 }
@@ -436,7 +436,10 @@ static void attribute(Reader *r, Node *n) {
     break;
   case OP_GLOBAL: n->attr.i = global(r, n->type); break;
   case OP_CALL: n->attr.func = called(r); break;
-  case OP_RT: n->attr.rt = primitive(r, &n->type_arg); break;
+  case OP_RT:
+    n->attr.rt = primitive(r, &n->type_arg);
+    r->w->has_statics |= ir_is_static(n);
+    break;
   case OP_LOOP: n->loop = loop(r); break;
   default: break;
   }

@@ -2,10 +2,11 @@
 /* Atoms of expressions: literals, names, everything in brackets, and the
  * constructs that bring their own keywords (`if`, `match`, loops).
  *
- *   atom = literal | name | "(" … ")" | "[" … "]" | "{" … "}" | if | match | for | while | break
+ *   atom = literal | name | "(" … ")" | "[" … "]" | "{" … "}" | "static" "(" expr ")" | if | match | for | while | break
  *
  * Chains of `else if` are a loop. */
 #include "parser/parser_internal.h"
+#include <string.h>
 
 bool starts_atom(TokenKind kind) {
   switch (kind) {
@@ -174,6 +175,17 @@ static Expr *parse_paren(Parser *p) {
   Expr *e = new_expr(p, E_TUPLE, span_to_here(p, open));
   e->args = scratch_take(p, mark, &e->nargs);
   return e;
+}
+
+static bool at_static(const Parser *p) {
+  return at(p, TOK_IDENT) && strcmp(p->tok->text, "static") == 0 && peek_kind(p, 1) == TOK_LPAREN;
+}
+
+/* static = "static" paren, without operators */
+static Expr *parse_static(Parser *p) {
+  Span at = token_span(p);
+  advance(p);
+  return static_value(p, parse_paren(p), at);
 }
 
 /* ---- Arrays ------------------------------------------------------------------------ */
@@ -449,6 +461,8 @@ Expr *parse_atom(Parser *p) {
   case TOK_FALSE: return parse_literal(p);
   case TOK_INTERP_BEGIN: return parse_interpolated(p);
   case TOK_IDENT:
+    if (at_static(p)) return parse_static(p);
+    /* fall through */
   case TOK_UPPER: return parse_name_expr(p);
   case TOK_LPAREN: return parse_paren(p);
   case TOK_LBRACKET: return parse_array(p);

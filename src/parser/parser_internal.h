@@ -117,6 +117,7 @@ Expr *make_fun(Parser *p, Pat **params, int nparams, Expr *body, Span start); /*
 Expr *parse_break(Parser *p);
 Expr *loop_of_breaks(Parser *p, Expr *loop, int mark);
 Expr *loop_over_elements(Parser *p, Pat *pat, Expr *xs, Expr *body, int mark, Span at);
+Expr *static_value(Parser *p, Expr *e, Span at); /* `static (e)`, of which `static` stands at `at` */
 void refuse_breaks(Parser *p, int mark, const char *message);
 Pat *parse_pattern(Parser *p);      /* pattern.c: with `|` and `as` */
 Pat *parse_atom_pattern(Parser *p); /* pattern.c: one parameter */

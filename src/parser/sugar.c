@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops that are read as simpler ones: those over elements, and those with a `break`.
+/* Loops that are read as simpler ones: those over elements, and those with a `break`. Last, values that are computed
+ * when a program is compiled.
  *
  *     for p in xs do … done
  *
@@ -166,4 +167,12 @@ Expr *loop_over_elements(Parser *p, Pat *pat, Expr *xs, Expr *body, int mark, Sp
   loop->args[1] = pair(p, E_BINARY, BIN_SUB, length, constant(p, E_INT, 1, at), at);
   loop->args[2] = let(p, pat, false, element, body, pat->span);
   return let_variable(p, "in", false, elements, loop_of_breaks(p, loop, mark), at);
+}
+
+/*  static (e)  →  prelude.static (fun () -> e) */
+Expr *static_value(Parser *p, Expr *e, Span at) {
+  Pat **unit = NEW(p->arena, Pat *);
+  *unit = new_wild_pat(p, e->span);
+  Expr *fun = make_fun(p, unit, 1, e, e->span);
+  return pair(p, E_APPLY, 0, prelude_function(p, "static", at), fun, span_join(at, e->span));
 }

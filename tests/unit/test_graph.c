@@ -216,7 +216,7 @@ static void unknown_functions(void) {
   CHECK(r->op == OP_SWITCH && r->ops[0]->op == OP_IEQ);
   /* who reads a function from a global has it too; nobody else has */
   int global = w->globals.len;
-  vec_push(&arena, w->globals, ((GlobalInfo){"f", fun, NULL}));
+  vec_push(&arena, w->globals, ((GlobalInfo){"f", fun, NULL, NULL}));
   ir_pool(w, ir_graph(w, one, 1, f, NULL), &global, 1);
   ir_pool(w, ir_graph(w, NULL, 0, ir_global(w, global), NULL), NULL, 0);
   CHECK(ir_dispatcher(w, fun, "unknown", "unfinished")->graph == d->graph);

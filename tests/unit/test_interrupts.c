@@ -168,6 +168,7 @@ static const RtPrimId bounded[] = {
     RTP_CPU_TIME,
     RTP_ARRAYS_MADE,
     RTP_OPAQUE,
+    RTP_STATIC,
     RTP_POSITION,
     RTP_FILE_EXISTS,
     RTP_LIST_DIR,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* ---- The column -------------------------------------------------------------------------------------------------- */
-enum { E = 4, F = 0, T = 0, C = 0, M = 0, N = 0, P = 0, K = 0 }; /* flags of rt.def */
+enum { E = 4, F = 0, T = 0, C = 0, M = 0, N = 0, P = 0, K = 0, H = 0 }; /* flags of rt.def */
 /* clang-format off */
 static const struct {
   const char *name;
