@@ -59,7 +59,8 @@ def program(r, n):
     return f"""let texts = [ {texts} ]
 let texts = texts ++ [ Str.repeat 2000 "ab c " ++ "k\\n", Str.repeat 1365 "abc", Str.repeat 1024 "abé" ]
 let found re t = match Regex.find re t with Some m -> (true, m.text, m.start) | None -> (false, "", 0)
-let all_of re t = (Regex.test re t, found re t)
+let spans re t = [ (m.text, m.start) | m in Regex.find_all re t ]
+let all_of re t = (Regex.test re t, found re t, spans re t, Regex.split re t, Regex.replace re "-" t)
 let constant t =
   [{literals}]
 let patterns =
@@ -73,8 +74,11 @@ let digest = (
     let b = computed t in
     for k = 0 to length patterns - 1 do
       if a[k] <> b[k] then print $"differ: pattern {{k}} {{patterns[k]}} in {{t}}: {{a[k]}}, {{b[k]}}";
-      let (tested, (is, part, start)) = a[k] in
-      if tested then sum <- sum * 31 % 1000003 + 7 * Str.length part + start + k
+      let (tested, (is, part, start), spans, pieces, replaced) = a[k] in
+      if tested then sum <- sum * 31 % 1000003 + 7 * Str.length part + start + k;
+      for (part, start) in spans do sum <- sum * 31 % 1000003 + 7 * Str.length part + start done;
+      for piece in pieces do sum <- sum * 31 % 1000003 + Str.length piece done;
+      sum <- sum * 31 % 1000003 + Str.length replaced
     done
   done;
   sum)

@@ -86,7 +86,13 @@ static inline int regex_hindered(RegexWork *w, RegexVerdict why) {
   if (w->verdict == REGEX_MADE) w->verdict = why;
   return 0;
 }
-RegexSide regex_side_of(int symbol);
+static inline RegexSide regex_side_of(int symbol) {
+  if (symbol == EDGE) return SIDE_EDGE;
+  if (symbol == FINAL_NEWLINE) return SIDE_FINAL;
+  if (symbol >= 128) return SIDE_HIGH;
+  bool letter = (symbol | 32) >= 'a' && (symbol | 32) <= 'z';
+  return letter || (symbol >= '0' && symbol <= '9') || symbol == '_' ? SIDE_WORD : SIDE_OTHER;
+}
 int regex_set(RegexWork *w, const ByteSet *s);
 void regex_parse(RegexWork *w, const char *pattern, size_t n);
 /* Compiles the tree. A program that reads backward has everything in reverse; one that searches tries each place. */

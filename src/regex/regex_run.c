@@ -7,21 +7,26 @@
 #include "regex/regex_internal.h"
 #include <string.h>
 
+/* What a run consists of is written into both loops that make runs: their state stays in registers. */
+#define PART static inline __attribute__((always_inline))
+
 /* ---- Forward ----------------------------------------------------------------------------------------------------- */
-static RegexSide side_before(const RegexRun *r) {
+PART RegexSide side_before(const RegexRun *r) {
   return r->from ? regex_side_of((unsigned char)r->text[r->from - 1]) : SIDE_EDGE;
 }
 
-RegexRun regex_begin(const RegexTables *t, const char *text, size_t length, size_t from) {
+PART RegexRun begin(const RegexTables *t, const char *text, size_t length, size_t from) {
   RegexRun r = {.text = text, .length = length, .from = from, .at = from, .begun = from};
   r.state = t->forward.start[side_before(&r)];
   return r;
 }
 
-/* Where the bytes end that are symbols of themselves. */
-static size_t plain_end(const RegexRun *r) {
-  return r->length - (r->length > r->from && r->text[r->length - 1] == '\n');
+RegexRun regex_begin(const RegexTables *t, const char *text, size_t length, size_t from) {
+  return begin(t, text, length, from);
 }
+
+/* Where the bytes end that are symbols of themselves. */
+PART size_t plain_end(const RegexRun *r) { return r->length - (r->length > r->from && r->text[r->length - 1] == '\n'); }
 
 /* Sixteen bytes at once, where few bytes lead out of the idle state. */
 typedef uint8_t Bytes __attribute__((vector_size(16)));
@@ -49,7 +54,7 @@ static size_t skip_idle(const RegexAutomaton *a, const char *text, size_t i, siz
 }
 
 /* Goes over pairs of bytes as long as they needn't be read one by one, or there are matches and any is enough. */
-static uint8_t forward_pairs(const RegexAutomaton *a, RegexRun *r, uint8_t state, size_t *at, size_t stop, bool any) {
+PART uint8_t forward_pairs(const RegexAutomaton *a, RegexRun *r, uint8_t state, size_t *at, size_t stop, bool any) {
   const unsigned char *text = (const unsigned char *)r->text;
   const uint8_t *pairs = a->pairs;
   size_t i = *at, now = state, idle = (size_t)a->idle, few = (size_t)a->matched + (a->idle == a->matched);
@@ -74,7 +79,7 @@ static uint8_t forward_pairs(const RegexAutomaton *a, RegexRun *r, uint8_t state
 }
 
 /* Goes over bytes up to `stop`. False: the run is at its end, or bails. */
-static bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, bool any) {
+PART bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, bool any) {
   const unsigned char *text = (const unsigned char *)r->text;
   uint8_t state = r->state;
   size_t i = r->at;
@@ -100,7 +105,7 @@ static bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, boo
 }
 
 /* A symbol that is no byte, by its column, at place `at`. */
-static void forward_symbol(const RegexAutomaton *a, RegexRun *r, int column, size_t at) {
+PART void forward_symbol(const RegexAutomaton *a, RegexRun *r, int column, size_t at) {
   if (r->state < REGEX_FIRST) return;
   r->state = a->next[column + r->state];
   if (r->state < REGEX_FIRST || r->state >= a->matched) return;
@@ -109,27 +114,27 @@ static void forward_symbol(const RegexAutomaton *a, RegexRun *r, int column, siz
 }
 
 /* ---- Backward ---------------------------------------------------------------------------------------------------- */
-static RegexSide side_behind(const RegexRun *r) {
+PART RegexSide side_behind(const RegexRun *r) {
   if (r->end == r->length) return SIDE_EDGE;
   bool final = r->end + 1 == r->length && r->text[r->end] == '\n';
   return final ? SIDE_FINAL : regex_side_of((unsigned char)r->text[r->end]);
 }
 
-static void turn_round(const RegexAutomaton *a, RegexRun *r) {
+PART void turn_round(const RegexAutomaton *a, RegexRun *r) {
   r->backward = true;
   r->at = r->end;
   r->state = a->start[side_behind(r)];
 }
 
 /* The column of the symbol before place `at`. */
-static int column_before(const RegexAutomaton *a, const RegexRun *r, size_t at) {
+PART int column_before(const RegexAutomaton *a, const RegexRun *r, size_t at) {
   if (!at) return a->edge;
   bool final = at == r->length && r->text[at - 1] == '\n';
   return final ? a->final_newline : a->column[(unsigned char)r->text[at - 1]];
 }
 
 /* Goes over bytes down to `stop`, and one further symbol if that is where the search begins. */
-static bool backward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop) {
+PART bool backward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop) {
   for (;;) {
     r->state = a->next[column_before(a, r, r->at) + r->state];
     if (r->state < REGEX_FIRST) return false;
@@ -141,13 +146,13 @@ static bool backward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop) {
 }
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
-static RegexResult run_backward(const RegexTables *t, RegexRun *r, size_t bytes) {
+PART RegexResult run_backward(const RegexTables *t, RegexRun *r, size_t bytes) {
   size_t stop = r->at - r->begun > bytes ? r->at - bytes : r->begun;
   if (backward_bytes(&t->backward, r, stop)) return REGEX_UNDER_WAY;
   return r->state == REGEX_BAIL ? REGEX_BAILED : REGEX_FOUND;
 }
 
-RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any) {
+PART RegexResult run(const RegexTables *t, RegexRun *r, size_t bytes, bool any) {
   const RegexAutomaton *a = &t->forward;
   if (r->backward) return run_backward(t, r, bytes);
   size_t end = plain_end(r), stop = end - r->at > bytes ? r->at + bytes : end;
@@ -160,4 +165,31 @@ RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any)
   if (any) return REGEX_FOUND;
   turn_round(&t->backward, r);
   return run_backward(t, r, bytes);
+}
+
+RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any) { return run(t, r, bytes, any); }
+
+size_t regex_character(const char *text, size_t length, size_t at) {
+  int n = utf8_sequence(text + at, length - at, NULL);
+  return n ? (size_t)n : 1;
+}
+
+RegexResult regex_run_all(const RegexTables *t, RegexRun *r, size_t bytes, RegexSpans *spans) {
+  RegexRun now = *r;
+  RegexResult result = REGEX_UNDER_WAY;
+  size_t first = now.from;
+  while (spans->n < REGEX_SPANS && now.from - first <= bytes) {
+    result = run(t, &now, bytes, false);
+    if (result != REGEX_FOUND) break;
+    spans->start[spans->n] = (int64_t)now.start;
+    spans->end[spans->n++] = (int64_t)now.end;
+    bool empty = now.start == now.end;
+    if (empty && spans->ends_at_empty) break;
+    size_t next = now.end + (empty ? regex_character(now.text, now.length, now.end) : 0);
+    result = next > now.length ? REGEX_NONE : REGEX_UNDER_WAY;
+    if (result == REGEX_NONE) break;
+    now = begin(t, now.text, now.length, next);
+  }
+  *r = now;
+  return result;
 }

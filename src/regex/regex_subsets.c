@@ -21,14 +21,6 @@ typedef struct Maker {
   bool backward;
 } Maker;
 
-RegexSide regex_side_of(int symbol) {
-  if (symbol == EDGE) return SIDE_EDGE;
-  if (symbol == FINAL_NEWLINE) return SIDE_FINAL;
-  if (symbol >= 128) return SIDE_HIGH;
-  bool letter = (symbol | 32) >= 'a' && (symbol | 32) <= 'z';
-  return letter || (symbol >= '0' && symbol <= '9') || symbol == '_' ? SIDE_WORD : SIDE_OTHER;
-}
-
 /* ---- Classes of symbols ------------------------------------------------------------------------------------------ */
 static bool reads(const RegexWork *w, const Step *step, int symbol) {
   return symbol != EDGE && set_has(&w->sets[step->of], symbol == FINAL_NEWLINE ? '\n' : symbol);

@@ -107,4 +107,19 @@ RegexRun regex_begin(const RegexTables *t, const char *text, size_t length, size
 /* Goes on for about `bytes` bytes. REGEX_FOUND: `start` and `end` are those of the first match; with `any` the search
  * ends as soon as there is a match, and tells neither. */
 RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any);
+
+/* Matches one behind the other, by their first bytes and those behind their last. */
+enum { REGEX_SPANS = 256 };
+typedef struct RegexSpans {
+  int64_t start[REGEX_SPANS], end[REGEX_SPANS];
+  size_t n;
+  bool ends_at_empty; /* are no more added behind an empty match? */
+} RegexSpans;
+/* Adds matches from where the run begins; the next one is searched from the end of the one before, or from a character
+ * behind an empty one. Goes on for some `bytes` bytes, or until there is no more room (REGEX_UNDER_WAY): r tells where.
+ * REGEX_FOUND: the last match is empty, and ends_at_empty. REGEX_NONE: there are no more. REGEX_BAILED: the next one is
+ * left to PCRE2, from r->from. */
+RegexResult regex_run_all(const RegexTables *t, RegexRun *r, size_t bytes, RegexSpans *spans);
+/* How many bytes the character at a place has; 1 at the end of the text. */
+size_t regex_character(const char *text, size_t length, size_t at);
 #endif

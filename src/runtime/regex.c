@@ -332,21 +332,76 @@ static Status match_next(Match *m, int64_t from, bool nonempty, bool *found, PCR
   return rt_error(m->rt, ERR_REGEX_LIMIT, m->site, "matching the pattern failed: %s", text);
 }
 
-/* As match_next, for all matches in turn: after an empty one a non-empty one at the same place, else one character
- * on. */
-static Status match_all(Match *m, int64_t *from, bool *was_empty, bool *found, PCRE2_SIZE **at) {
-  *found = false;
-  while (*from <= m->s->len) {
-    if (match_next(m, *from, *was_empty, found, at)) return 1;
-    if (*found) {
-      *was_empty = (*at)[0] == (*at)[1];
-      *from = (int64_t)(*at)[1];
-      return 0;
+/* All matches of a text in turn. After an empty one the search goes on a character later; with `pieces`, as replace and
+ * split have them, a match at the same place that isn't empty comes first. */
+typedef struct Matches {
+  Match m;
+  size_t from; /* behind the text: there are no more */
+  bool pieces, was_empty;
+} Matches;
+
+static Status matches_open(Matches *a, Rt *rt, const Slot *re, const Slot *s, bool groups, bool pieces, uint32_t site) {
+  a->from = 0;
+  a->pieces = pieces;
+  a->was_empty = false;
+  return match_open(&a->m, rt, re, s, groups, site);
+}
+
+static bool matches_over(const Matches *a) { return a->from > (size_t)a->m.s->len; }
+
+static void skip_character(Matches *a) {
+  const StringObj *s = a->m.s;
+  a->from += regex_character(s->bytes, (size_t)s->len, a->from);
+  a->was_empty = false;
+}
+
+static void go_behind(Matches *a, size_t start, size_t end) {
+  a->from = end;
+  a->was_empty = start == end;
+  if (a->was_empty && !a->pieces) skip_character(a);
+}
+
+/* The next match from where the last one ended: *found, and its offsets in *at. Without one there may be further on. */
+static Status next_match(Matches *a, bool *found, PCRE2_SIZE **at) {
+  if (match_next(&a->m, (int64_t)a->from, a->was_empty, found, at)) return 1;
+  if (*found) go_behind(a, (*at)[0], (*at)[1]);
+  else if (a->was_empty) skip_character(a);
+  else a->from = (size_t)a->m.s->len + 1;
+  return 0;
+}
+
+/* The next ones at once, by the automaton. *left: it is PCRE2 that finds the next one. */
+static Status run_on(Matches *a, const RegexTables *t, RegexSpans *spans, bool *left) {
+  const StringObj *s = a->m.s;
+  RegexRun run = regex_begin(t, s->bytes, (size_t)s->len, a->from);
+  RegexResult result = REGEX_UNDER_WAY;
+  while (result == REGEX_UNDER_WAY && spans->n < REGEX_SPANS) {
+    if (rt_look(a->m.rt)) return 1;
+    result = regex_run_all(t, &run, AT_ONCE, spans);
+  }
+  *left = result == REGEX_BAILED;
+  a->from = result == REGEX_NONE ? (size_t)s->len + 1 : run.from;
+  if (result == REGEX_FOUND) go_behind(a, run.start, run.end);
+  return 0;
+}
+
+/* Fills `spans` with the next matches, without their groups. */
+static Status next_spans(Matches *a, RegexSpans *spans) {
+  bool left = false, found;
+  PCRE2_SIZE *at;
+  spans->n = 0;
+  spans->ends_at_empty = a->pieces;
+  while (spans->n < REGEX_SPANS && !matches_over(a)) {
+    const RegexTables *t = a->m.pattern->demanding && !a->was_empty && !left ? tables_of(&a->m) : NULL;
+    if (t) {
+      if (run_on(a, t, spans, &left)) return 1;
+      continue;
     }
-    if (!*was_empty) return 0;
-    int len = utf8_sequence(m->s->bytes + *from, (size_t)(m->s->len - *from), NULL);
-    *from += len ? len : 1;
-    *was_empty = false;
+    left = false;
+    if (next_match(a, &found, &at)) return 1;
+    if (!found) continue;
+    spans->start[spans->n] = (int64_t)at[0];
+    spans->end[spans->n++] = (int64_t)at[1];
   }
   return 0;
 }
@@ -376,38 +431,90 @@ PRIM(prim_regex_tables) {
   return 0;
 }
 
-/* Adds the offsets of the next `most` matches at most: of each the whole and its groups, -1 for one that is unset. */
-static Status add_spans(Match *m, int64_t most, Buf *out) {
-  uint32_t pairs = pcre2_get_ovector_count(m->data);
-  bool found = true;
+/* Puts n numbers behind those of a growing array. False: no memory, and *to is NULL. */
+static bool push_numbers(Rt *rt, ArrayObj **to, const int64_t *x, size_t n) {
+  int64_t length = (*to)->dims[0] + (int64_t)n;
+  ArrayObj *a = rt_grow(rt, *to, length - 1, 1);
+  if (a) {
+    memcpy(a->data + a->dims[0], x, n * sizeof *x);
+    a->dims[0] = length;
+  } else rt_release(rt, &(*to)->h);
+  *to = a;
+  return a;
+}
+
+/* Adds the offsets of the first `most` matches at most: of each the whole and its groups, -1 for one that is unset. */
+static Status add_matches(Matches *a, int64_t most, ArrayObj **to) {
+  uint32_t pairs = pcre2_get_ovector_count(a->m.data);
+  bool found;
   PCRE2_SIZE *at;
-  for (int64_t from = 0; most > 0 && from <= m->s->len && !out->failed; most--) {
-    if (match_next(m, from, false, &found, &at)) return 1;
+  while (most > 0 && !matches_over(a)) {
+    if (next_match(a, &found, &at)) return 1;
     if (!found) break;
-    buf_add(out, (const char *)at, 2 * sizeof *at * pairs);
-    from = (int64_t)at[1];
-    if (at[1] > at[0]) continue;
-    int len = utf8_sequence(m->s->bytes + from, (size_t)(m->s->len - from), NULL); /* an empty one: a character on */
-    from += len ? len : 1;
+    if (!push_numbers(a->m.rt, to, (const int64_t *)(const void *)at, 2 * pairs)) return 1;
+    most--;
   }
-  return out->failed;
+  return 0;
+}
+
+/* All matches of a pattern without groups. */
+static Status add_spans(Matches *a, ArrayObj **to) {
+  RegexSpans spans;
+  int64_t pairs[2 * REGEX_SPANS];
+  while (!matches_over(a)) {
+    if (next_spans(a, &spans)) return 1;
+    for (size_t k = 0; k < spans.n; k++) {
+      pairs[2 * k] = spans.start[k];
+      pairs[2 * k + 1] = spans.end[k];
+    }
+    if (!push_numbers(a->m.rt, to, pairs, 2 * spans.n)) return 1;
+  }
+  return 0;
 }
 
 /* pattern, text, how many matches at most: numbers a match has, all of them */
 PRIM(prim_regex_spans) {
   PRIM_UNUSED;
-  Match m;
-  Buf b = {.rt = rt};
-  ArrayObj *spans = NULL;
-  Status status = match_open(&m, rt, &args[0], &args[1], true, site) || add_spans(&m, args[2].i, &b);
-  int64_t n = (int64_t)(b.len / sizeof(int64_t));
-  if (!status) spans = rt_new_array(rt, rt->desc_int_array, &n, false);
-  if (spans && n) memcpy(spans->data, b.data, b.len);
-  buf_free(&b);
+  Matches a;
+  int64_t none = 0, most = args[2].i;
+  if (matches_open(&a, rt, &args[0], &args[1], true, false, site)) return 1;
+  ArrayObj *spans = rt_new_array(rt, rt->desc_int_array, &none, false);
   if (!spans) return 1;
-  res[0].i = 2 * (int64_t)pcre2_get_ovector_count(m.data);
+  bool all = most == INT64_MAX && pcre2_get_ovector_count(a.m.data) == 1;
+  if (all ? add_spans(&a, &spans) : add_matches(&a, most, &spans)) {
+    if (spans) rt_release(rt, &spans->h);
+    return 1;
+  }
+  res[0].i = 2 * (int64_t)pcre2_get_ovector_count(a.m.data);
   res[1].p = &spans->h;
   return 0;
+}
+
+static Status add_places(Matches *a, ArrayObj *places[2]) {
+  RegexSpans spans;
+  Rt *rt = a->m.rt;
+  while (!matches_over(a)) {
+    if (next_spans(a, &spans)) return 1;
+    if (!push_numbers(rt, &places[0], spans.start, spans.n)) return 1;
+    if (!push_numbers(rt, &places[1], spans.end, spans.n)) return 1;
+  }
+  return 0;
+}
+
+/* pattern, text, whether as replace and split have them: where all matches start, where they end */
+PRIM(prim_regex_places) {
+  PRIM_UNUSED;
+  Matches a;
+  int64_t none = 0;
+  ArrayObj *places[2] = {NULL, NULL};
+  Status status = matches_open(&a, rt, &args[0], &args[1], false, args[2].i, site);
+  for (int k = 0; k < 2 && !status; k++) status = !(places[k] = rt_new_array(rt, rt->desc_int_array, &none, false));
+  if (!status) status = add_places(&a, places);
+  for (int k = 0; k < 2; k++) {
+    if (status && places[k]) rt_release(rt, &places[k]->h);
+    else if (!status) res[k].p = &places[k]->h;
+  }
+  return status;
 }
 
 /* Adds the template with $0 … $99, ${12} and $$ replaced. */
@@ -438,56 +545,51 @@ static Status add_template(Match *m, Buf *out, const StringObj *t, const PCRE2_S
   return 0;
 }
 
-/* pattern, template, text */
-PRIM(prim_regex_replace) {
-  PRIM_UNUSED;
-  Match m;
-  Buf b = {.rt = rt};
-  int64_t from = 0, copied = 0;
-  bool was_empty = false, found;
-  PCRE2_SIZE *at;
-  bool groups = memchr(slot_string(&args[1])->bytes, '$', (size_t)slot_string(&args[1])->len) != NULL;
-  Status status = match_open(&m, rt, &args[0], &args[2], groups, site);
-  while (!status && !(status = match_all(&m, &from, &was_empty, &found, &at)) && found) {
-    buf_add(&b, m.s->bytes + copied, at[0] - (size_t)copied);
-    status = add_template(&m, &b, slot_string(&args[1]), at);
-    copied = (int64_t)at[1];
-  }
-  if (status) {
-    buf_free(&b);
-    return 1;
-  }
-  buf_add(&b, m.s->bytes + copied, (size_t)(m.s->len - copied));
-  return buf_string(&b, &res->p);
+/* With the text up to byte `to`, from where the last match ended. */
+static void copy_up_to(const Matches *a, Buf *out, int64_t *copied, size_t to) {
+  buf_add(out, a->m.s->bytes + *copied, to - (size_t)*copied);
 }
 
-/* The pieces between non-empty matches go to `out` (NULL: only counted). */
-static Status split(Match *m, ArrayObj *out, int64_t *count) {
-  int64_t from = 0, piece = 0;
-  bool was_empty = false, found = true;
+static Status replace_by_template(Matches *a, const StringObj *template, Buf *out, int64_t *copied) {
+  bool found;
   PCRE2_SIZE *at;
-  *count = 0;
-  while (found) {
-    if (match_all(m, &from, &was_empty, &found, &at)) return 1;
-    if (found && at[0] == at[1] && (at[0] == 0 || (int64_t)at[0] == m->s->len)) continue;
-    int64_t end = found ? (int64_t)at[0] : m->s->len;
-    if (out && !(out->data[*count].p = rt_new_string(m->rt, m->s->bytes + piece, (size_t)(end - piece)))) return 1;
-    ++*count;
-    if (found) piece = (int64_t)at[1];
+  while (!matches_over(a)) {
+    if (next_match(a, &found, &at)) return 1;
+    if (!found) continue;
+    copy_up_to(a, out, copied, at[0]);
+    if (add_template(&a->m, out, template, at)) return 1;
+    *copied = (int64_t)at[1];
   }
   return 0;
 }
 
-PRIM(prim_regex_split) {
+static Status replace_by_text(Matches *a, const StringObj *text, Buf *out, int64_t *copied) {
+  RegexSpans spans;
+  while (!matches_over(a)) {
+    if (next_spans(a, &spans)) return 1;
+    for (size_t k = 0; k < spans.n; k++) {
+      copy_up_to(a, out, copied, (size_t)spans.start[k]);
+      buf_add(out, text->bytes, (size_t)text->len);
+      *copied = spans.end[k];
+    }
+  }
+  return 0;
+}
+
+/* pattern, template, text */
+PRIM(prim_regex_replace) {
   PRIM_UNUSED;
-  Match m;
-  int64_t n;
-  ArrayObj *out = NULL;
-  Status status = match_open(&m, rt, &args[0], &args[1], false, site);
-  if (!status) status = split(&m, NULL, &n);
-  if (!status) out = rt_new_strings(rt, n);
-  status = out ? split(&m, out, &n) : 1;
-  if (status) rt_release(rt, out ? &out->h : NULL);
-  else res->p = &out->h;
-  return status;
+  Matches a;
+  Buf b = {.rt = rt};
+  int64_t copied = 0;
+  const StringObj *template = slot_string(&args[1]);
+  bool groups = memchr(template->bytes, '$', (size_t) template->len) != NULL;
+  Status status = matches_open(&a, rt, &args[0], &args[2], groups, true, site);
+  if (!status) status = (groups ? replace_by_template : replace_by_text)(&a, template, &b, &copied);
+  if (status) {
+    buf_free(&b);
+    return 1;
+  }
+  copy_up_to(&a, &b, &copied, (size_t)a.m.s->len);
+  return buf_string(&b, &res->p);
 }

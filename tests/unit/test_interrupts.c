@@ -138,7 +138,7 @@ static const Case cases[] = {
     {RTP_STR_LOWER, NULL, "t"},        {RTP_STR_CONTAINS, NULL, "zt"},    {RTP_STR_REPLACE, NULL, ",,t"},
     {RTP_STR_BYTES, NULL, "t"},        {RTP_STR_OF_BYTES, NULL, "i"},     {RTP_STR_CHECKED, NULL, "t"},
     {RTP_REGEX_TEST, NULL, "rt"},      {RTP_REGEX_TEST, NULL, "Gt"},      {RTP_REGEX_SPANS, NULL, "rt1"},
-    {RTP_REGEX_REPLACE, NULL, "wzt"},  {RTP_REGEX_SPLIT, NULL, "wt"},     {RTP_READ_FILE, NULL, "P"},
+    {RTP_REGEX_REPLACE, NULL, "wzt"},  {RTP_REGEX_PLACES, NULL, "wt0"},   {RTP_READ_FILE, NULL, "P"},
     {RTP_READ_LINES, NULL, "P"},       {RTP_WRITE_FILE, NULL, "Pt"},      {RTP_APPEND_FILE, NULL, "Pt"},
     {RTP_CSV_READ, NULL, "C,e0"},      {RTP_CSV_NUMBERS, NULL, "C"},      {RTP_MATMUL, NULL, "00mm"},
     {RTP_EPRINT, &d_list, "l"},        {RTP_READ_LINE, NULL, ""},         {RTP_READ_ALL, NULL, ""},
@@ -234,6 +234,7 @@ static void release_results(const Case *c, Slot *res) {
   case RTP_APPEND_FILE: break;
   case RTP_REGEX_SPANS:
   case RTP_READ_LINE: rt_release(&rt, res[1].p); break;
+  case RTP_REGEX_PLACES:
   case RTP_CSV_READ:
     rt_release(&rt, res[0].p);
     rt_release(&rt, res[1].p);

@@ -190,6 +190,43 @@ static bool make_arrays(const RegexTables *tables, Arrays *a) {
          regex_find_table(&tables->backward, a->backward);
 }
 
+/* All matches, one after the other; after an empty one the search goes on a character later. */
+static size_t all_by_pcre2(const pcre2_code *code, pcre2_match_data *data, const Text *t, size_t from,
+                           RegexSpans *all) {
+  const PCRE2_SIZE *at = pcre2_get_ovector_pointer(data);
+  while (from <= t->n && pcre2_match(code, (PCRE2_SPTR)t->bytes, t->n, from, 0, data, NULL) >= 0) {
+    all->start[all->n] = (int64_t)at[0];
+    all->end[all->n++] = (int64_t)at[1];
+    from = at[1] + (at[0] == at[1] ? regex_character(t->bytes, t->n, at[1]) : 0);
+  }
+  return all->n;
+}
+
+/* Do the runs that find all matches find the same? Those that the automaton leaves to PCRE2 are taken as they are. */
+static bool all_alike(const pcre2_code *code, pcre2_match_data *data, const RegexTables *tables, const Text *t) {
+  RegexSpans want = {.n = 0}, got = {.n = 0, .ends_at_empty = below(2)};
+  all_by_pcre2(code, data, t, 0, &want);
+  RegexRun run = regex_begin(tables, t->bytes, t->n, 0);
+  for (RegexResult result = REGEX_UNDER_WAY; result != REGEX_NONE;) {
+    size_t next = SIZE_MAX;
+    result = regex_run_all(tables, &run, below(50), &got);
+    if (result == REGEX_FOUND) next = run.end + regex_character(t->bytes, t->n, run.end);
+    if (result == REGEX_BAILED) {
+      size_t n = got.n;
+      if (n == want.n) break;
+      got.start[n] = want.start[n];
+      got.end[n] = want.end[n];
+      got.n++;
+      next =
+          (size_t)got.end[n] + (got.start[n] == got.end[n] ? regex_character(t->bytes, t->n, (size_t)got.end[n]) : 0);
+    }
+    if (next != SIZE_MAX && next > t->n) break;
+    if (next != SIZE_MAX) run = regex_begin(tables, t->bytes, t->n, next);
+  }
+  return got.n == want.n && !memcmp(got.start, want.start, got.n * sizeof *got.start) &&
+         !memcmp(got.end, want.end, got.n * sizeof *got.end);
+}
+
 static void compare(const pcre2_code *code, pcre2_match_data *data, const RegexTables *tables, const Arrays *arrays,
                     const Text *p, const Text *t, Figures *f) {
   size_t from = below(3) ? 0 : character_start(t, below((unsigned)t->n + 1));
@@ -212,12 +249,13 @@ static void compare(const pcre2_code *code, pcre2_match_data *data, const RegexT
     tested &= where.result == REGEX_BAILED || right;
     f->searched += searched != REGEX_BAILED && where.result != REGEX_BAILED;
   }
-  if ((found == REGEX_BAILED || same) && tested) return;
+  bool all = all_alike(code, data, tables, t);
+  if ((found == REGEX_BAILED || same) && tested && all) return;
   if (++f->different > 10) return;
   show("pattern", p);
   show("text", t);
-  printf("from %zu: PCRE2 %d at %zu..%zu, automaton %d at %zu..%zu, any %d\n", from, n, n >= 0 ? at[0] : 0,
-         n >= 0 ? at[1] : 0, (int)found, run.start, run.end, (int)any);
+  printf("from %zu: PCRE2 %d at %zu..%zu, automaton %d at %zu..%zu, any %d, all matches %s\n", from, n,
+         n >= 0 ? at[0] : 0, n >= 0 ? at[1] : 0, (int)found, run.start, run.end, (int)any, all ? "alike" : "differ");
 }
 
 static void one_pattern(Heap *heap, Figures *f) {

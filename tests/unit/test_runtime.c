@@ -351,6 +351,25 @@ static const char *spans(const char *re, const char *s, int64_t most) {
   return out;
 }
 
+/* Where the matches start and end. */
+static const char *places(const char *re, const char *s, int64_t pieces) {
+  Slot args[3] = {P(re), P(s), I(pieces)};
+  Status status = prim(RTP_REGEX_PLACES, NULL, 3, args);
+  rt_release(&rt, args[0].p);
+  rt_release(&rt, args[1].p);
+  static char out[4200];
+  if (status) return "error";
+  const ArrayObj *starts = (const ArrayObj *)result[0].p, *ends = (const ArrayObj *)result[1].p;
+  out[0] = 0;
+  CHECK(starts->dims[0] == ends->dims[0]);
+  for (int64_t k = 0, n = 0; k < starts->dims[0]; k++)
+    n += snprintf(out + n, sizeof out - (size_t)n, "%s%d %d", k ? ", " : "", (int)starts->data[k].i,
+                  (int)ends->data[k].i);
+  rt_release(&rt, result[0].p);
+  rt_release(&rt, result[1].p);
+  return out;
+}
+
 static void test_regex(void) {
   CHECK(int3(RTP_REGEX_TEST, "pp", P("^a+b$"), P("aaab"), I(0)) == 1);
   CHECK(int3(RTP_REGEX_TEST, "pp", P("^a+b$"), P("aaac"), I(0)) == 0);
@@ -365,8 +384,12 @@ static void test_regex(void) {
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("a"), P("$3"), P("a")),
             "error: the template uses $3, but the pattern's last group is $0");
   CHECK_STR(run3(RTP_REGEX_REPLACE, NULL, "ppp", P("(a)"), P("[${1}]"), P("bab")), "b[a]b");
-  CHECK_STR(strings2(RTP_REGEX_SPLIT, ",\\s*", "a, b,c"), "a|b|c");
-  CHECK_STR(strings2(RTP_REGEX_SPLIT, "", "abc"), "a|b|c");
+  CHECK_STR(places(",\\s*", "a, b,c", 1), "1 3, 4 5");
+  CHECK_STR(places("", "aσ", 1), "0 0, 1 1, 3 3");
+  CHECK_STR(places("x*", "axb", 0), "0 0, 1 2, 2 2, 3 3");
+  CHECK_STR(places("x*?", "axb", 0), "0 0, 1 1, 2 2, 3 3");
+  CHECK_STR(places("x*?", "axb", 1), "0 0, 1 1, 1 2, 2 2, 3 3");
+  CHECK_STR(places("(z)", "abc", 0), "");
   char many[400] = "";
   for (int k = 0; k < 60; k++) strcat(many, "aaaa");
   CHECK_STR(spans("^(a+)+$", strcat(many, "!"), 1), "4:");
@@ -1100,21 +1123,21 @@ static void test_allocation_failures(void) {
   Obj *list = cons(1, cons(2, rt_immediate(0)));
   Slot shown_list[1] = {{.p = list}};
   int64_t live = rt.live;
-  static const RtPrimId ids[] = {RTP_STR_SPLIT, RTP_REGEX_SPLIT, RTP_REGEX_SPANS, RTP_SHOW, RTP_ARGS};
+  static const RtPrimId ids[] = {RTP_STR_SPLIT, RTP_REGEX_PLACES, RTP_REGEX_SPANS, RTP_SHOW, RTP_ARGS};
   for (size_t p = 0; p < sizeof ids / sizeof *ids; p++)
     for (int n = 1; n < 60; n++) {
       rt_regexes_free(&rt);
       heap.fail_at = n;
       RtPrimId id = ids[p];
       Status s = prim(id, &d_list, 3,
-                      id == RTP_REGEX_SPANS || id == RTP_REGEX_SPLIT ? re
-                      : id == RTP_SHOW                               ? shown_list
-                                                                     : split);
+                      id == RTP_REGEX_SPANS || id == RTP_REGEX_PLACES ? re
+                      : id == RTP_SHOW                                ? shown_list
+                                                                      : split);
       heap.fail_at = -1;
       if (s) CHECK(rt.error.kind == ERR_MEMORY);
       rt_clear_error(&rt);
-      if (!s && id == RTP_REGEX_SPANS) rt_release(&rt, result[1].p);
-      else if (!s) rt_release(&rt, result[0].p);
+      if (!s && (id == RTP_REGEX_SPANS || id == RTP_REGEX_PLACES)) rt_release(&rt, result[1].p);
+      if (!s && id != RTP_REGEX_SPANS) rt_release(&rt, result[0].p);
       CHECK(rt.live == live);
     }
   for (int k = 0; k < 2; k++) rt_release(&rt, split[k].p), rt_release(&rt, re[k].p);
