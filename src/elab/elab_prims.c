@@ -11,6 +11,7 @@
  *        errors        fail message · assert condition · attempt f
  *        arrays        length a · shape a (int[] of all dimensions) · tabulate n f · zeros d · ones d · reshape d a
  *                      (d: an int, or an array of ints, one for each dimension of the result) · flatten a
+ *                      unfold p f s (while p s: a part of (a, s) = f s is an element and the next s; the last s, too)
  *                      unsafe_index a i (no check) · count_between a b (how many ints from a up to b, b excluded)
  *        strings       str_size s (bytes) · str_byte s i · unsafe_byte s i (no check)
  *        sums          sum a (floats in any order; ints; structures if not empty) · dot a b
@@ -121,6 +122,34 @@ static Node *do_tabulate(PrimCall *p) {
   Mapping m = {.f = el_var(c, f), .at = p->at};
   Node *n = ir_op2(c->w, OP_IMAX, p->args[0], ir_int(c->w, 0));
   return el_build(c, n, f->type->args[1], f->type->effect, p->at, map_element, &m);
+}
+
+typedef struct Unfolding {
+  Var goes_on, step;
+  Span at;
+} Unfolding;
+
+static Node *unfold_step(Ctx *c, void *user, Node *i, Node **state) {
+  (void)i;
+  Unfolding *u = user;
+  Node *both = el_apply_value(c, el_read(c, &u->step), state[0], u->at);
+  state[0] = ir_get(c->w, both, 1);
+  return ir_get(c->w, both, 0);
+}
+
+static Node *unfold_goes_on(Ctx *c, void *user, Node **state) {
+  Unfolding *u = user;
+  return el_apply_value(c, el_read(c, &u->goes_on), state[0], u->at);
+}
+
+static Node *do_unfold(PrimCall *p) {
+  Ctx *c = p->c;
+  Unfolding u = {el_var(c, p->args[0]), el_var(c, p->args[1]), p->at};
+  Node *parts[2] = {NULL, p->args[2]};
+  LoopSpec s = {.state = &parts[1], .nstate = 1, .elem = p->result->args[0]->args[0], .body = unfold_step,
+                .cond = unfold_goes_on, .user = &u, .at = p->at};
+  parts[0] = el_loop(c, &s);
+  return ir_tuple(c->w, p->result, parts);
 }
 
 static Node *do_pmap(PrimCall *p) {
@@ -413,6 +442,7 @@ static const Prim table[] = {
     {"str_byte", 2, do_byte, NO_OP, NULL},
     {"unsafe_byte", 2, do_unsafe_byte, NO_OP, NULL},
     {"tabulate", 2, do_tabulate, NO_OP, NULL},
+    {"unfold", 3, do_unfold, NO_OP, NULL},
     {"count_between", 2, do_count_between, NO_OP, NULL},
     {"zeros", 1, do_zeros, NO_OP, NULL},
     {"ones", 1, do_ones, NO_OP, NULL},

@@ -181,8 +181,7 @@ RegexResult regex_run_all(const RegexTables *t, RegexRun *r, size_t bytes, Regex
   while (spans->n < REGEX_SPANS && now.from - first <= bytes) {
     result = run(t, &now, bytes, false);
     if (result != REGEX_FOUND) break;
-    spans->start[spans->n] = (int64_t)now.start;
-    spans->end[spans->n++] = (int64_t)now.end;
+    spans->all[spans->n++] = (RegexSpan){(int64_t)now.start, (int64_t)now.end};
     bool empty = now.start == now.end;
     if (empty && spans->ends_at_empty) break;
     size_t next = now.end + (empty ? regex_character(now.text, now.length, now.end) : 0);

@@ -110,8 +110,11 @@ RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any)
 
 /* Matches one behind the other, by their first bytes and those behind their last. */
 enum { REGEX_SPANS = 256 };
+typedef struct RegexSpan {
+  int64_t start, end;
+} RegexSpan;
 typedef struct RegexSpans {
-  int64_t start[REGEX_SPANS], end[REGEX_SPANS];
+  RegexSpan all[REGEX_SPANS];
   size_t n;
   bool ends_at_empty; /* are no more added behind an empty match? */
 } RegexSpans;

@@ -12,15 +12,18 @@
 #include <string.h>
 #include <time.h>
 
-static const uint8_t kinds[] = {SLOT_INT, SLOT_FLOAT, SLOT_PTR};
+static const uint8_t kinds[] = {SLOT_INT, SLOT_FLOAT, SLOT_PTR}, two_ints[] = {SLOT_INT, SLOT_INT};
 #define KIND(k) (uint8_t *)(kinds + (k)) /* a Desc's rows are only ever read */
 static const Desc desc_string = {.kind = D_STRING, .nslots = 1, .slots = KIND(SLOT_PTR), .name = "string"};
 static const Desc desc_float = {.kind = D_FLOAT, .nslots = 1, .slots = KIND(SLOT_FLOAT), .name = "float"};
 static const Desc desc_int = {.kind = D_INT, .nslots = 1, .slots = KIND(SLOT_INT), .name = "int"};
 static const Desc desc_closure = {.kind = D_FUN, .nslots = 1, .slots = KIND(SLOT_PTR), .name = "function"};
 static const Desc desc_env = {.kind = D_ENV, .nslots = 1, .slots = KIND(SLOT_PTR), .name = "environment"};
+static const Desc *const pair_args[] = {&desc_int, &desc_int};
+static const Desc desc_pair = {
+    .kind = D_TUPLE, .nslots = 2, .slots = (uint8_t *)two_ints, .link = -1, .n = 2, .args = (const Desc **)pair_args};
 static const Desc *const string_arg[] = {&desc_string}, *const float_arg[] = {&desc_float},
-                         *const int_arg[] = {&desc_int};
+                         *const int_arg[] = {&desc_int}, *const pair_arg[] = {&desc_pair};
 #define ARRAY_DESC(elem, r, ptrs)                                                                                      \
   {                                                                                                                    \
     .kind = D_ARRAY, .nslots = 1, .slots = KIND(SLOT_PTR), .n = 1, .args = (const Desc **)elem, .rank = r,             \
@@ -28,7 +31,7 @@ static const Desc *const string_arg[] = {&desc_string}, *const float_arg[] = {&d
   }
 static const Desc desc_strings = ARRAY_DESC(string_arg, 1, true), desc_floats = ARRAY_DESC(float_arg, 1, false),
                   desc_ints = ARRAY_DESC(int_arg, 1, false), desc_matrix = ARRAY_DESC(float_arg, 2, false),
-                  desc_string_matrix = ARRAY_DESC(string_arg, 2, true);
+                  desc_string_matrix = ARRAY_DESC(string_arg, 2, true), desc_pairs = ARRAY_DESC(pair_arg, 1, false);
 
 /* ---- VM state ---------------------------------------------------------------------------------------------------- */
 void rt_init(Rt *rt, Heap *heap) {
@@ -47,6 +50,7 @@ void rt_init(Rt *rt, Heap *heap) {
   rt->desc_int_array = &desc_ints;
   rt->desc_float_matrix = &desc_matrix;
   rt->desc_string_matrix = &desc_string_matrix;
+  rt->desc_int_pairs = &desc_pairs;
 }
 
 void rt_destroy(Rt *rt) {

@@ -17,7 +17,7 @@
  * searched by windows of such places, few at first and more while that is fast, and interrupts are looked for in
  * between. Patterns that say something of the search itself (`\\G`, verbs as `(*COMMIT)`) see no windows: they call
  * back at each of their items, which is slower. */
-#define _GNU_SOURCE           /* memmem */
+#define _GNU_SOURCE           /* memmem, mempcpy */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "regex/regex_tables.h"
 #include "runtime/runtime_internal.h"
@@ -400,8 +400,7 @@ static Status next_spans(Matches *a, RegexSpans *spans) {
     left = false;
     if (next_match(a, &found, &at)) return 1;
     if (!found) continue;
-    spans->start[spans->n] = (int64_t)at[0];
-    spans->end[spans->n++] = (int64_t)at[1];
+    spans->all[spans->n++] = (RegexSpan){(int64_t)at[0], (int64_t)at[1]};
   }
   return 0;
 }
@@ -431,12 +430,12 @@ PRIM(prim_regex_tables) {
   return 0;
 }
 
-/* Puts n numbers behind those of a growing array. False: no memory, and *to is NULL. */
-static bool push_numbers(Rt *rt, ArrayObj **to, const int64_t *x, size_t n) {
-  int64_t length = (*to)->dims[0] + (int64_t)n;
-  ArrayObj *a = rt_grow(rt, *to, length - 1, 1);
+/* Puts n numbers behind those of a growing array, which are rows of so many. False: no memory, and *to is NULL. */
+static bool push_rows(Rt *rt, ArrayObj **to, const void *x, size_t n, size_t row) {
+  int64_t length = (*to)->dims[0] + (int64_t)(n / row);
+  ArrayObj *a = rt_grow(rt, *to, length - 1, (int64_t)row);
   if (a) {
-    memcpy(a->data + a->dims[0], x, n * sizeof *x);
+    memcpy(a->data + a->dims[0] * (int64_t)row, x, n * sizeof *a->data);
     a->dims[0] = length;
   } else rt_release(rt, &(*to)->h);
   *to = a;
@@ -451,23 +450,18 @@ static Status add_matches(Matches *a, int64_t most, ArrayObj **to) {
   while (most > 0 && !matches_over(a)) {
     if (next_match(a, &found, &at)) return 1;
     if (!found) break;
-    if (!push_numbers(a->m.rt, to, (const int64_t *)(const void *)at, 2 * pairs)) return 1;
+    if (!push_rows(a->m.rt, to, at, 2 * pairs, 1)) return 1;
     most--;
   }
   return 0;
 }
 
-/* All matches of a pattern without groups. */
-static Status add_spans(Matches *a, ArrayObj **to) {
+/* Adds all matches, without their groups. */
+static Status add_spans(Matches *a, ArrayObj **to, size_t row) {
   RegexSpans spans;
-  int64_t pairs[2 * REGEX_SPANS];
   while (!matches_over(a)) {
     if (next_spans(a, &spans)) return 1;
-    for (size_t k = 0; k < spans.n; k++) {
-      pairs[2 * k] = spans.start[k];
-      pairs[2 * k + 1] = spans.end[k];
-    }
-    if (!push_numbers(a->m.rt, to, pairs, 2 * spans.n)) return 1;
+    if (spans.n && !push_rows(a->m.rt, to, spans.all, 2 * spans.n, row)) return 1;
   }
   return 0;
 }
@@ -481,7 +475,7 @@ PRIM(prim_regex_spans) {
   ArrayObj *spans = rt_new_array(rt, rt->desc_int_array, &none, false);
   if (!spans) return 1;
   bool all = most == INT64_MAX && pcre2_get_ovector_count(a.m.data) == 1;
-  if (all ? add_spans(&a, &spans) : add_matches(&a, most, &spans)) {
+  if (all ? add_spans(&a, &spans, 1) : add_matches(&a, most, &spans)) {
     if (spans) rt_release(rt, &spans->h);
     return 1;
   }
@@ -490,31 +484,20 @@ PRIM(prim_regex_spans) {
   return 0;
 }
 
-static Status add_places(Matches *a, ArrayObj *places[2]) {
-  RegexSpans spans;
-  Rt *rt = a->m.rt;
-  while (!matches_over(a)) {
-    if (next_spans(a, &spans)) return 1;
-    if (!push_numbers(rt, &places[0], spans.start, spans.n)) return 1;
-    if (!push_numbers(rt, &places[1], spans.end, spans.n)) return 1;
-  }
-  return 0;
-}
-
-/* pattern, text, whether as replace and split have them: where all matches start, where they end */
+/* pattern, text, whether as replace and split have them: the places of all matches */
 PRIM(prim_regex_places) {
   PRIM_UNUSED;
   Matches a;
   int64_t none = 0;
-  ArrayObj *places[2] = {NULL, NULL};
-  Status status = matches_open(&a, rt, &args[0], &args[1], false, args[2].i, site);
-  for (int k = 0; k < 2 && !status; k++) status = !(places[k] = rt_new_array(rt, rt->desc_int_array, &none, false));
-  if (!status) status = add_places(&a, places);
-  for (int k = 0; k < 2; k++) {
-    if (status && places[k]) rt_release(rt, &places[k]->h);
-    else if (!status) res[k].p = &places[k]->h;
+  if (matches_open(&a, rt, &args[0], &args[1], false, args[2].i, site)) return 1;
+  ArrayObj *places = rt_new_array(rt, rt->desc_int_pairs, &none, false);
+  if (!places) return 1;
+  if (add_spans(&a, &places, 2)) {
+    if (places) rt_release(rt, &places->h);
+    return 1;
   }
-  return status;
+  res->p = &places->h;
+  return 0;
 }
 
 /* Adds the template with $0 … $99, ${12} and $$ replaced. */
@@ -568,9 +551,9 @@ static Status replace_by_text(Matches *a, const StringObj *text, Buf *out, int64
   while (!matches_over(a)) {
     if (next_spans(a, &spans)) return 1;
     for (size_t k = 0; k < spans.n; k++) {
-      copy_up_to(a, out, copied, (size_t)spans.start[k]);
+      copy_up_to(a, out, copied, (size_t)spans.all[k].start);
       buf_add(out, text->bytes, (size_t)text->len);
-      *copied = spans.end[k];
+      *copied = spans.all[k].end;
     }
   }
   return 0;
@@ -592,4 +575,25 @@ PRIM(prim_regex_replace) {
   }
   copy_up_to(&a, &b, &copied, (size_t)a.m.s->len);
   return buf_string(&b, &res->p);
+}
+
+/* text, places in it, how many of these, what takes their place */
+PRIM(prim_str_spliced) {
+  PRIM_UNUSED;
+  const StringObj *s = slot_string(&args[0]), *by = slot_string(&args[3]);
+  const RegexSpan *at = (const RegexSpan *)(const void *)slot_array(&args[1])->data;
+  int64_t n = args[2].i, copied = 0, size = s->len, added;
+  if (__builtin_mul_overflow(n, by->len, &added)) return rt_out_of_memory(rt);
+  for (int64_t k = 0; k < n; k++) size -= at[k].end - at[k].start;
+  StringObj *r = __builtin_add_overflow(size, added, &size) ? NULL : rt_string_raw(rt, (size_t)size);
+  if (!r) return rt_out_of_memory(rt);
+  char *to = r->bytes;
+  for (int64_t k = 0; k < n; k++) {
+    to = mempcpy(to, s->bytes + copied, (size_t)(at[k].start - copied));
+    to = mempcpy(to, by->bytes, (size_t)by->len);
+    copied = at[k].end;
+  }
+  memcpy(to, s->bytes + copied, (size_t)(s->len - copied));
+  res->p = &r->h;
+  return 0;
 }

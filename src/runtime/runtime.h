@@ -259,7 +259,7 @@ struct Rt {
   DescTable *descs; /* those of all modules */
   const Desc *desc_closure, *desc_env;
   const Desc *desc_string, *desc_string_array, *desc_float_array, *desc_int_array, *desc_float_matrix,
-      *desc_string_matrix;
+      *desc_string_matrix, *desc_int_pairs;
   /* blocks for small objects by size class, linked by their first words: blocks.c */
   Obj *free_list[RT_BLOCK_CLASSES];
   BlockPage *current_page[RT_BLOCK_CLASSES], *pages[RT_BLOCK_CLASSES], *spare_pages;

@@ -158,6 +158,7 @@ static const RtPrimId bounded[] = {
     RTP_INT_OF_STRING,
     RTP_REGEX_TABLES,
     RTP_STR_PART,
+    RTP_STR_SPLICED,
     RTP_STR_BLANK,
     RTP_STR_STARTS_WITH,
     RTP_STR_ENDS_WITH,
@@ -234,7 +235,6 @@ static void release_results(const Case *c, Slot *res) {
   case RTP_APPEND_FILE: break;
   case RTP_REGEX_SPANS:
   case RTP_READ_LINE: rt_release(&rt, res[1].p); break;
-  case RTP_REGEX_PLACES:
   case RTP_CSV_READ:
     rt_release(&rt, res[0].p);
     rt_release(&rt, res[1].p);

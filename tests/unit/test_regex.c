@@ -191,15 +191,13 @@ static bool make_arrays(const RegexTables *tables, Arrays *a) {
 }
 
 /* All matches, one after the other; after an empty one the search goes on a character later. */
-static size_t all_by_pcre2(const pcre2_code *code, pcre2_match_data *data, const Text *t, size_t from,
+static void all_by_pcre2(const pcre2_code *code, pcre2_match_data *data, const Text *t, size_t from,
                            RegexSpans *all) {
   const PCRE2_SIZE *at = pcre2_get_ovector_pointer(data);
   while (from <= t->n && pcre2_match(code, (PCRE2_SPTR)t->bytes, t->n, from, 0, data, NULL) >= 0) {
-    all->start[all->n] = (int64_t)at[0];
-    all->end[all->n++] = (int64_t)at[1];
+    all->all[all->n++] = (RegexSpan){(int64_t)at[0], (int64_t)at[1]};
     from = at[1] + (at[0] == at[1] ? regex_character(t->bytes, t->n, at[1]) : 0);
   }
-  return all->n;
 }
 
 /* Do the runs that find all matches find the same? Those that the automaton leaves to PCRE2 are taken as they are. */
@@ -212,19 +210,16 @@ static bool all_alike(const pcre2_code *code, pcre2_match_data *data, const Rege
     result = regex_run_all(tables, &run, below(50), &got);
     if (result == REGEX_FOUND) next = run.end + regex_character(t->bytes, t->n, run.end);
     if (result == REGEX_BAILED) {
-      size_t n = got.n;
-      if (n == want.n) break;
-      got.start[n] = want.start[n];
-      got.end[n] = want.end[n];
+      if (got.n == want.n) break;
+      RegexSpan left = got.all[got.n] = want.all[got.n];
       got.n++;
-      next =
-          (size_t)got.end[n] + (got.start[n] == got.end[n] ? regex_character(t->bytes, t->n, (size_t)got.end[n]) : 0);
+      next = (size_t)left.end;
+      if (left.start == left.end) next += regex_character(t->bytes, t->n, next);
     }
     if (next != SIZE_MAX && next > t->n) break;
     if (next != SIZE_MAX) run = regex_begin(tables, t->bytes, t->n, next);
   }
-  return got.n == want.n && !memcmp(got.start, want.start, got.n * sizeof *got.start) &&
-         !memcmp(got.end, want.end, got.n * sizeof *got.end);
+  return got.n == want.n && !memcmp(got.all, want.all, got.n * sizeof *got.all);
 }
 
 static void compare(const pcre2_code *code, pcre2_match_data *data, const RegexTables *tables, const Arrays *arrays,
