@@ -146,8 +146,13 @@ static Node *do_unfold(PrimCall *p) {
   Ctx *c = p->c;
   Unfolding u = {el_var(c, p->args[0]), el_var(c, p->args[1]), p->at};
   Node *parts[2] = {NULL, p->args[2]};
-  LoopSpec s = {.state = &parts[1], .nstate = 1, .elem = p->result->args[0]->args[0], .body = unfold_step,
-                .cond = unfold_goes_on, .user = &u, .at = p->at};
+  LoopSpec s = {.state = &parts[1],
+                .nstate = 1,
+                .elem = p->result->args[0]->args[0],
+                .body = unfold_step,
+                .cond = unfold_goes_on,
+                .user = &u,
+                .at = p->at};
   parts[0] = el_loop(c, &s);
   return ir_tuple(c->w, p->result, parts);
 }

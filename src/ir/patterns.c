@@ -7,7 +7,8 @@
  *                             of any other; of one that isn't constant, once derivatives are taken: until then
  *                             inlining may make it known
  *
- * The arrays say whether there is a match, where it ends and where it starts (regex_tables.h). */
+ * The arrays say whether there is a match, where it ends and where it starts (regex_tables.h); the last one is empty
+ * where the start needn't be looked for. */
 #include "ir/ir_internal.h"
 #include "regex/regex_tables.h"
 #include <string.h>
@@ -30,8 +31,9 @@ static void fill_tables(World *w, Sym pattern, Numbers *all) {
   if (!tables) return;
   all[SEARCH].n = regex_search_table(tables, all[SEARCH].t);
   if (all[SEARCH].n && !groups) all[FORWARD].n = regex_find_table(&tables->forward, all[FORWARD].t);
-  if (all[FORWARD].n) all[BACKWARD].n = regex_find_table(&tables->backward, all[BACKWARD].t);
-  if (!all[BACKWARD].n) all[FORWARD].n = 0;
+  bool backward = all[FORWARD].n && !tables->forward.starts_known;
+  if (backward) all[BACKWARD].n = regex_find_table(&tables->backward, all[BACKWARD].t);
+  if (backward && !all[BACKWARD].n) all[FORWARD].n = 0;
   regex_tables_free(w->arena->heap, tables);
 }
 

@@ -94,6 +94,9 @@ static inline RegexSide regex_side_of(int symbol) {
   return letter || (symbol >= '0' && symbol <= '9') || symbol == '_' ? SIDE_WORD : SIDE_OTHER;
 }
 int regex_set(RegexWork *w, const ByteSet *s);
+/* Do all matches start at the last place before their end where the automaton that searches was idle? `anchored` has
+ * the same classes of symbols, and begins a match nowhere but at its first place. */
+bool regex_starts_known(const RegexAutomaton *search, const RegexAutomaton *anchored);
 void regex_parse(RegexWork *w, const char *pattern, size_t n);
 /* Compiles the tree. A program that reads backward has everything in reverse; one that searches tries each place. */
 void regex_compile(RegexWork *w, bool backward);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Searches by the tables of regex_subsets.c: forward to the end of the first match, then backward from there to its
- * start.
+ * start, where that isn't known.
  *
  * The last byte of a text, if it is a newline, is a symbol of its own, and so is the edge of the text: the loops over
  * bytes end before both. */
@@ -88,8 +88,10 @@ PART bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, bool 
       i = skip_idle(a, r->text, i, stop);
       if (a->fresh && !r->matched) r->begun = i;
     }
+    size_t before = i;
     if (a->pairs) state = forward_pairs(a, r, state, &i, stop, any);
     if (i == stop || (any && r->matched)) break;
+    if (state == a->idle && i > before) continue;
     state = a->next[a->column[text[i]] + state];
     if (state < REGEX_FIRST) break;
     if (state < a->matched) {
@@ -107,6 +109,7 @@ PART bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, bool 
 /* A symbol that is no byte, by its column, at place `at`. */
 PART void forward_symbol(const RegexAutomaton *a, RegexRun *r, int column, size_t at) {
   if (r->state < REGEX_FIRST) return;
+  if (r->state == a->idle && a->fresh && !r->matched) r->begun = at;
   r->state = a->next[column + r->state];
   if (r->state < REGEX_FIRST || r->state >= a->matched) return;
   r->matched = true;
@@ -163,11 +166,31 @@ PART RegexResult run(const RegexTables *t, RegexRun *r, size_t bytes, bool any) 
   if (r->state == REGEX_BAIL) return REGEX_BAILED;
   if (!r->matched) return REGEX_NONE;
   if (any) return REGEX_FOUND;
+  if (a->starts_known) {
+    r->start = r->begun;
+    return REGEX_FOUND;
+  }
   turn_round(&t->backward, r);
   return run_backward(t, r, bytes);
 }
 
 RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any) { return run(t, r, bytes, any); }
+
+RegexResult regex_test(const RegexTables *t, const char *text, size_t length) {
+  const RegexAutomaton *a = &t->forward;
+  const unsigned char *s = (const unsigned char *)text;
+  size_t n = length - (length && s[length - 1] == '\n'), matched = (size_t)a->matched, i = 0;
+  size_t state = a->start[SIDE_EDGE];
+  for (; a->pairs && i + 1 < n; i += 2) {
+    size_t next = a->pairs[a->pair_column[s[i]] + a->column[s[i + 1]] + state];
+    if (next < matched) break; /* the end, which the next two bytes tell */
+    state = next;
+  }
+  for (; i < n && state >= matched; i++) state = a->next[a->column[s[i]] + state];
+  if (n < length && state >= matched) state = a->next[a->final_newline + state];
+  if (state >= matched) state = a->next[a->edge + state];
+  return state == REGEX_BAIL ? REGEX_BAILED : state == REGEX_DEAD || state >= matched ? REGEX_NONE : REGEX_FOUND;
+}
 
 size_t regex_character(const char *text, size_t length, size_t at) {
   int n = utf8_sequence(text + at, length - at, NULL);

@@ -328,11 +328,12 @@ static void fill(const Subsets *s, const Blocks *b, const uint8_t *number, Regex
 }
 
 /* Where two bytes lead; REGEX_DEAD where they have to be read one by one: the automaton ends, or a match would be lost
- * from sight. */
+ * from sight, or the place where one starts. */
 static uint8_t after_two(const RegexAutomaton *a, int first, int second, int state) {
   int middle = a->next[first * a->nstates + state], end = a->next[second * a->nstates + middle];
   bool lost = middle < REGEX_FIRST || end < REGEX_FIRST || (middle < a->matched && end >= a->matched);
-  return (uint8_t)(lost ? REGEX_DEAD : end);
+  bool starts = a->starts_known && middle == a->idle && end != a->idle;
+  return (uint8_t)(lost || starts ? REGEX_DEAD : end);
 }
 
 static size_t size_of_pairs(const RegexAutomaton *a) {
@@ -400,12 +401,28 @@ void regex_tables_free(Heap *heap, RegexTables *t) {
   heap_realloc(heap, t, sizeof *t, 0);
 }
 
+/* Asks that of the automaton without the step that begins a match at each place. It may be too large, too: then starts
+ * aren't known. */
+static bool starts_known(RegexWork *w, const RegexAutomaton *search) {
+  RegexAutomaton anchored = {0};
+  if (w->verdict != REGEX_MADE) return false;
+  w->program.start = w->program.steps[w->program.start].x;
+  determinise(w, false, &anchored);
+  bool known = w->verdict == REGEX_MADE && regex_starts_known(search, &anchored);
+  if (w->verdict == REGEX_TOO_LARGE) w->verdict = REGEX_MADE;
+  free_automaton(w->heap, &anchored);
+  return known;
+}
+
 static void make_tables(RegexWork *w, const char *pattern, size_t length, RegexTables *t) {
   regex_parse(w, pattern, length);
   regex_compile(w, false);
   determinise(w, false, &t->forward);
-  regex_compile(w, true);
-  determinise(w, true, &t->backward);
+  t->forward.starts_known = starts_known(w, &t->forward);
+  if (!t->forward.starts_known) {
+    regex_compile(w, true);
+    determinise(w, true, &t->backward);
+  }
   if (w->verdict == REGEX_MADE) fill_pairs(w->heap, &t->forward);
 }
 

@@ -31,7 +31,8 @@ enum { REGEX_RARE = 3 };
 typedef struct RegexAutomaton {
   int nstates, nclasses, matched;
   int idle;                     /* the state in which nothing has begun: the first behind `matched` if there is one */
-  bool fresh;                   /* a match that is found behind an idle place doesn't start before it */
+  bool fresh;                   /* a match that is found behind an idle place doesn't start before it, */
+  bool starts_known;            /* but at the last one (regex_starts.c) */
   int nrare;                    /* how many bytes lead out of the idle state, if few do, else 0, */
   uint8_t rare[REGEX_RARE];     /* and which */
   uint8_t start[NSIDES];        /* by what stands behind the first symbol, in the direction of reading */
@@ -43,7 +44,7 @@ typedef struct RegexAutomaton {
   uint8_t *pairs;               /* nclasses * nclasses * nstates; NULL: too large */
 } RegexAutomaton;
 typedef struct RegexTables {
-  RegexAutomaton forward, backward;
+  RegexAutomaton forward, backward; /* backward: not made where starts are known */
 } RegexTables;
 
 typedef enum RegexVerdict { REGEX_MADE, REGEX_NOT_REGULAR, REGEX_TOO_LARGE, REGEX_NO_MEMORY } RegexVerdict;
@@ -107,6 +108,9 @@ RegexRun regex_begin(const RegexTables *t, const char *text, size_t length, size
 /* Goes on for about `bytes` bytes. REGEX_FOUND: `start` and `end` are those of the first match; with `any` the search
  * ends as soon as there is a match, and tells neither. */
 RegexResult regex_run(const RegexTables *t, RegexRun *r, size_t bytes, bool any);
+
+/* Whether there is a match in a short text: nothing is skipped, and it can't be interrupted. */
+RegexResult regex_test(const RegexTables *t, const char *text, size_t length);
 
 /* Matches one behind the other, by their first bytes and those behind their last. */
 enum { REGEX_SPANS = 256 };

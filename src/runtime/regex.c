@@ -178,14 +178,18 @@ static void drop_oldest(Rt *rt, Regexes *r) {
   r->count--;
 }
 
+static bool is_text_of(const Pattern *p, const StringObj *re) {
+  const StringObj *text = (const StringObj *)p->text;
+  return text->len == re->len && !memcmp(text->bytes, re->bytes, (size_t)re->len);
+}
+
 /* The compiled pattern, from the cache or made; NULL after rt_error. */
 static Pattern *pattern(Rt *rt, const StringObj *re, uint32_t site) {
   Regexes *r = regexes(rt);
   if (!r) return NULL;
   for (Pattern **at = &r->first; *at; at = &(*at)->next) {
     Pattern *p = *at;
-    const StringObj *text = (const StringObj *)p->text;
-    if (text->len != re->len || memcmp(text->bytes, re->bytes, (size_t)re->len)) continue;
+    if (!is_text_of(p, re)) continue;
     *at = p->next;
     p->next = r->first;
     r->first = p;
@@ -405,12 +409,26 @@ static Status next_spans(Matches *a, RegexSpans *spans) {
   return 0;
 }
 
+/* Of a short text, by the pattern that was used last, if that has tables. False: it isn't known. */
+static bool test_quickly(const Rt *rt, const StringObj *re, const StringObj *s, bool *found) {
+  enum { QUICK = 256 };
+  const Regexes *r = rt->regexes;
+  const Pattern *p = r ? r->first : NULL;
+  if (!p || !p->demanding || !p->tables || s->len > QUICK || !is_text_of(p, re)) return false;
+  RegexResult result = regex_test(p->tables, s->bytes, (size_t)s->len);
+  *found = result == REGEX_FOUND;
+  return result != REGEX_BAILED;
+}
+
 PRIM(prim_regex_test) {
   PRIM_UNUSED;
   Match m;
   bool found = false;
-  Status status = match_open(&m, rt, &args[0], &args[1], false, site);
-  if (!status) status = match_next(&m, 0, false, &found, NULL);
+  Status status = 0;
+  if (!test_quickly(rt, slot_string(&args[0]), slot_string(&args[1]), &found)) {
+    status = match_open(&m, rt, &args[0], &args[1], false, site);
+    if (!status) status = match_next(&m, 0, false, &found, NULL);
+  }
   res->i = found;
   return status;
 }

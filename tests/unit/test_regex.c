@@ -107,7 +107,7 @@ static void text(Text *t) {
 
 /* ---- Comparison -------------------------------------------------------------------------------------------------- */
 typedef struct Figures {
-  long patterns, regular, small, states, most, texts, searched, bailed, found, different;
+  long patterns, regular, known, small, states, most, texts, searched, bailed, found, different;
 } Figures;
 
 static void show(const char *what, const Text *t) {
@@ -163,8 +163,14 @@ static Found find_start(const int64_t *t, const Text *text, size_t n, size_t end
   return f;
 }
 
+typedef struct Arrays {
+  bool starts_known;
+  int64_t search[LIMIT_REGEX_TABLE], forward[LIMIT_REGEX_TABLE], backward[LIMIT_REGEX_TABLE];
+} Arrays;
+
 /* As the loops of stdlib/Regex.atl do. */
-static Found find(const int64_t *forward, const int64_t *backward, const Text *text) {
+static Found find(const Arrays *arrays, const Text *text) {
+  const int64_t *forward = arrays->forward;
   const unsigned char *s = (const unsigned char *)text->bytes;
   size_t size = text->n, n = size - (size && s[size - 1] == '\n'), end = SIZE_MAX, begun = 0;
   int64_t state = forward[FIND_BEHIND_EDGE];
@@ -175,35 +181,38 @@ static Found find(const int64_t *forward, const int64_t *backward, const Text *t
   }
   if (n < size) state = forward[forward[FIND_FINAL_NEWLINE] + state];
   if (n < size && tells_match(forward, state)) end = n;
+  if (n < size && state == forward[FIND_IDLE] && end == SIZE_MAX) begun = size;
   state = forward[forward[FIND_EDGE] + state];
   if (tells_match(forward, state)) end = size;
   if (state == REGEX_BAIL) return (Found){.result = REGEX_BAILED};
-  return end == SIZE_MAX ? (Found){.result = REGEX_NONE} : find_start(backward, text, n, end, begun);
+  if (end == SIZE_MAX) return (Found){.result = REGEX_NONE};
+  if (arrays->starts_known) return (Found){REGEX_FOUND, begun, end};
+  return find_start(arrays->backward, text, n, end, begun);
 }
-
-typedef struct Arrays {
-  int64_t search[LIMIT_REGEX_TABLE], forward[LIMIT_REGEX_TABLE], backward[LIMIT_REGEX_TABLE];
-} Arrays;
 
 static bool make_arrays(const RegexTables *tables, Arrays *a) {
+  a->starts_known = tables->forward.starts_known;
   return regex_search_table(tables, a->search) && regex_find_table(&tables->forward, a->forward) &&
-         regex_find_table(&tables->backward, a->backward);
+         (a->starts_known || regex_find_table(&tables->backward, a->backward));
 }
 
-/* All matches, one after the other; after an empty one the search goes on a character later. */
-static void all_by_pcre2(const pcre2_code *code, pcre2_match_data *data, const Text *t, size_t from,
-                           RegexSpans *all) {
+/* All matches, one after the other; after an empty one the search goes on a character later. False: PCRE2 gave up. */
+static bool all_by_pcre2(const pcre2_code *code, pcre2_match_data *data, const Text *t, RegexSpans *all) {
   const PCRE2_SIZE *at = pcre2_get_ovector_pointer(data);
-  while (from <= t->n && pcre2_match(code, (PCRE2_SPTR)t->bytes, t->n, from, 0, data, NULL) >= 0) {
+  int found = 0;
+  for (size_t from = 0; from <= t->n;) {
+    found = pcre2_match(code, (PCRE2_SPTR)t->bytes, t->n, from, 0, data, NULL);
+    if (found < 0) break;
     all->all[all->n++] = (RegexSpan){(int64_t)at[0], (int64_t)at[1]};
     from = at[1] + (at[0] == at[1] ? regex_character(t->bytes, t->n, at[1]) : 0);
   }
+  return found >= 0 || found == PCRE2_ERROR_NOMATCH;
 }
 
 /* Do the runs that find all matches find the same? Those that the automaton leaves to PCRE2 are taken as they are. */
 static bool all_alike(const pcre2_code *code, pcre2_match_data *data, const RegexTables *tables, const Text *t) {
   RegexSpans want = {.n = 0}, got = {.n = 0, .ends_at_empty = below(2)};
-  all_by_pcre2(code, data, t, 0, &want);
+  if (!all_by_pcre2(code, data, t, &want)) return true;
   RegexRun run = regex_begin(tables, t->bytes, t->n, 0);
   for (RegexResult result = REGEX_UNDER_WAY; result != REGEX_NONE;) {
     size_t next = SIZE_MAX;
@@ -234,23 +243,25 @@ static void compare(const pcre2_code *code, pcre2_match_data *data, const RegexT
   f->bailed += found == REGEX_BAILED;
   f->found += n >= 0;
   bool same = (found == REGEX_FOUND) == (n >= 0) && (n < 0 || (run.start == at[0] && run.end == at[1]));
-  bool tested = any == REGEX_BAILED || (any == REGEX_FOUND) == (n >= 0);
+  RegexResult quick = from ? any : regex_test(tables, t->bytes, t->n);
+  bool tested = any == REGEX_BAILED || ((any == REGEX_FOUND) == (n >= 0) && any == quick);
   if (arrays && from == 0) {
     RegexResult searched = search(arrays->search, t);
-    Found where = find(arrays->forward, arrays->backward, t);
+    Found where = find(arrays, t);
     bool right =
         n >= 0 ? where.result == REGEX_FOUND && where.start == at[0] && where.end == at[1] : where.result == REGEX_NONE;
     tested &= searched == REGEX_BAILED || (searched == REGEX_FOUND) == (n >= 0);
     tested &= where.result == REGEX_BAILED || right;
     f->searched += searched != REGEX_BAILED && where.result != REGEX_BAILED;
   }
+  PCRE2_SIZE start = at[0], end = at[1];
   bool all = all_alike(code, data, tables, t);
   if ((found == REGEX_BAILED || same) && tested && all) return;
   if (++f->different > 10) return;
   show("pattern", p);
   show("text", t);
   printf("from %zu: PCRE2 %d at %zu..%zu, automaton %d at %zu..%zu, any %d, all matches %s\n", from, n,
-         n >= 0 ? at[0] : 0, n >= 0 ? at[1] : 0, (int)found, run.start, run.end, (int)any, all ? "alike" : "differ");
+         n >= 0 ? start : 0, n >= 0 ? end : 0, (int)found, run.start, run.end, (int)any, all ? "alike" : "differ");
 }
 
 static void one_pattern(Heap *heap, Figures *f) {
@@ -276,6 +287,7 @@ static void one_pattern(Heap *heap, Figures *f) {
   }
   if (tables) {
     f->states += tables->forward.nstates;
+    f->known += tables->forward.starts_known;
     if (tables->forward.nstates > f->most) f->most = tables->forward.nstates;
   }
   regex_tables_free(heap, tables);
@@ -310,6 +322,7 @@ int main(int argc, char **argv) {
          100.0 * (double)(f.patterns - f.regular) / (double)f.patterns, (double)f.states / (double)f.regular, f.most);
   printf("%ld texts, %.1f %% left to PCRE2, %.1f %% with a match: %ld differ\n", f.texts,
          100.0 * (double)f.bailed / (double)f.texts, 100.0 * (double)f.found / (double)f.texts, f.different);
+  printf("%.1f %% of the automata know where matches start\n", 100.0 * (double)f.known / (double)f.regular);
   printf("%.1f %% of the automata have arrays, which decided %ld texts\n", 100.0 * (double)f.small / (double)f.regular,
          f.searched);
   CHECK(f.different == 0 && f.searched > n / 3);
