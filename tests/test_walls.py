@@ -71,11 +71,15 @@ def strange_exports(build):
 def objects(src, build):
     """Of each object file: its source in src (None: of a test or program), the functions and data that others can use,
     and what it uses."""
-    for path in build.rglob("*.o"):
-        name = str(path).partition("atled_objects.dir/src/")[2].removesuffix(".o")
-        if path.name == "atled.o" or not (src / name).exists():  # or of a file that is gone
-            continue
-        found = symbols(path)
+    names = {str(path): str(path).partition("atled_objects.dir/src/")[2].removesuffix(".o") for path in build.rglob("*.o")}
+    names = {path: name for path, name in names.items()
+             if not path.endswith("/atled.o") and (src / name).exists()}  # not of a file that is gone
+    lines = subprocess.run(["nm", "-A", *names], capture_output=True, text=True, check=True).stdout.split("\n")
+    of_path = {path: [] for path in names}
+    for path, _, symbol in (line.partition(".o:") for line in lines if line):
+        of_path[path + ".o"].append(symbol.split()[-2:])
+    for path, name in names.items():
+        found = of_path[path]
         yield (name or None, {s for kind, s in found if kind in "TDBRC"}, {s for kind, s in found if kind == "U"},
                {s for kind, s in found if kind == "T"})
 
