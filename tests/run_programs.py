@@ -11,8 +11,9 @@ Modes: evaluator, machine code, both in strict mode, and the default; and one in
 number drawn from the file's name, decides at each call and each head of a loop where it runs, and which function of a `par` comes first. There and in strict machine
 code a VM has several threads. GCC takes most of the time. Chance compiles most, each function and the body of each loop, and is
 about changes between evaluator and machine code: -O0, which takes half the time of -O1, but -O1 for an eighth of the programs and -O3 for a
-sixteenth. Each program has -O3 in one of the modes native and strict native, three of four in the former, and -O1 in the other.
---full: -O3 in all of them. Outputs of
+sixteenth. Each program has -O3 in one of the modes native and strict native, three of four in the former. In the other, whose code is the
+same but for roundings, -O1 for one program in four, and -O0. A line `# level: 1` or `# level: 0` is for programs of
+very much code, about what comes before GCC: that level is the highest. --full: -O3 in all of them. Outputs of
 evaluator, default and chance must be equal, and those of the two strict modes. A line `# modes: A, B` names those in which a program runs: one that draws is a lot of machine code.
 --evaluator runs them in the evaluator alone."""
 import os
@@ -55,20 +56,23 @@ def difference(got, want, tolerance):
     return None
 
 
-def level(mode, number, full):
-    """GCC's level of optimisation for the program with this number."""
+def level(mode, number, most, full):
+    """GCC's level of optimisation for the program with this number, whose highest is `most`: 3, 1 or 0."""
     if full:
         return "3"
+    lower = {3: 1, 1: 0, 0: 0}[most]
     if mode == "chance":
-        return {0: "3", 1: "1", 2: "1"}.get(number >> 8 & 15, "0")
-    return "3" if (mode == "strict native") == (number >> 12 & 3 == 0) else "1"
+        return str({0: most, 1: lower, 2: lower}.get(number >> 8 & 15, 0))
+    if (mode == "strict native") == (number >> 12 & 3 == 0):
+        return str(most)
+    return str(lower if number >> 14 & 3 == 0 else 0)
 
 
-def run(exe, path, folder, mode, args, cache, full):
+def run(exe, path, folder, mode, args, cache, most, full):
     env, options = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache), MODES[mode]
     number = zlib.crc32(os.path.basename(path).encode())
     if mode in ("native", "chance", "strict native"):
-        env["ATLED_OPT"] = level(mode, number, full)
+        env["ATLED_OPT"] = level(mode, number, most, full)
     if mode == "default":
         env["ATLED_CACHE"] = "" # else what isn't compiled at the end goes on, for nobody
     if mode == "chance":
@@ -87,6 +91,7 @@ def check(exe, path, among, full):
     want = [m.group(1) for m in re.finditer(r"# expect: ?(.*)", text)]
     tolerance = float((re.search(r"# tolerance: (\S+)", text) or [0, "1e-9"])[1])
     args = (re.search(r"# args: (.*)", text) or [0, ""])[1].split()
+    most = int((re.search(r"# level: (\d)", text) or [0, "3"])[1])
     named = (re.search(r"# modes: (.*)", text) or [0, ", ".join(MODES)])[1].split(", ")
     modes = [mode for mode in named if mode in among]
     folder = os.path.join(os.path.dirname(path), (re.search(r"# run in: (\S+)", text) or [0, "."])[1])
@@ -94,7 +99,7 @@ def check(exe, path, among, full):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         for mode in modes:
             try:
-                r = run(exe, path, folder, mode, args, cache, full)
+                r = run(exe, path, folder, mode, args, cache, most, full)
             except subprocess.TimeoutExpired:
                 problems.append(f"{mode}: no end within 120 s")
                 continue
