@@ -31,17 +31,19 @@ static void mend_sums(char *image, size_t n) {
   memcpy(image, h, sizeof h);
 }
 
+/* At a few places of each image: of several hundred programs that is some ten thousand. */
 static void damage(const char *path, const char *image, size_t n) {
+  enum { CUTS = 10, CHANGES = 20 };
   Heap heap;
   heap_init(&heap);
   char *copy = malloc(n);
   const char *why = NULL;
-  for (size_t cut = 0; cut < n; cut += 1 + n / 50) {
+  for (size_t cut = 0; cut < n; cut += 1 + n / CUTS) {
     memcpy(copy, image, n);
     if (image_load(&heap, copy, cut, &why) || !why) fprintf(stderr, "%s: cut at %zu\n", path, cut);
     CHECK(why != NULL);
   }
-  for (int i = 0; i < 100; i++) {
+  for (int i = 0; i < CHANGES; i++) {
     memcpy(copy, image, n);
     copy[next_random() % n] ^= (char)(1 + next_random() % 255);
     why = NULL;
