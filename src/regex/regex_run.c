@@ -88,10 +88,9 @@ PART bool forward_bytes(const RegexAutomaton *a, RegexRun *r, size_t stop, bool 
       i = skip_idle(a, r->text, i, stop);
       if (a->fresh && !r->matched) r->begun = i;
     }
-    size_t before = i;
     if (a->pairs) state = forward_pairs(a, r, state, &i, stop, any);
     if (i == stop || (any && r->matched)) break;
-    if (state == a->idle && i > before) continue;
+    if (state == a->idle && a->fresh && !r->matched) r->begun = i;
     state = a->next[a->column[text[i]] + state];
     if (state < REGEX_FIRST) break;
     if (state < a->matched) {

@@ -3,9 +3,9 @@
  *
  * A pattern in PCRE2's syntax, which PCRE2 has accepted, is parsed (regex_parse.c), compiled to a program of sets,
  * branches and assertions (regex_program.c), and that to tables by the construction of ordered subsets
- * (regex_subsets.c). The forward automaton tells where the first match ends, the backward one where it starts. Both
- * read a text byte by byte (regex_run.c). Not everything is regular, or known of ASCII alone: then there are no tables,
- * or a text is left to PCRE2 (REGEX_BAILED).
+ * (regex_subsets.c). The forward automaton tells where the first match ends, the backward one where it starts, unless
+ * that is known (regex_starts.c). Both read a text byte by byte (regex_run.c). Not everything is regular, or known of
+ * ASCII alone: then there are no tables, or a text is left to PCRE2 (REGEX_BAILED).
  *
  * Options are those of runtime/regex.c: texts are valid UTF-8, `$` also matches before a final newline, `.` matches all
  * but a newline, classes and boundaries are Unicode's. */

@@ -363,24 +363,25 @@ void rt_release_many(Rt *rt, const Slot *s, int n) {
 }
 
 /* ---- Byte buffers ------------------------------------------------------------------------------------------------ */
-void buf_add(Buf *b, const char *s, size_t n) {
-  if (b->failed || n == 0) return;
-  if (rt_look(b->rt)) {
-    b->failed = true;
-    return;
-  }
-  if (b->len + n > b->cap) {
-    size_t cap = b->cap ? 2 * b->cap : 64;
-    while (cap < b->len + n) cap *= 2;
-    char *data = heap_realloc(b->rt->heap, b->data, b->cap, cap);
-    if (!data) {
-      b->failed = true;
-      rt_out_of_memory(b->rt);
-      return;
-    }
+void buf_reserve(Buf *b, size_t n) {
+  if (b->failed || b->cap - b->len >= n) return;
+  size_t cap = b->cap ? 2 * b->cap : 64;
+  while (cap < b->len + n) cap *= 2;
+  char *data = heap_realloc(b->rt->heap, b->data, b->cap, cap);
+  if (data) {
     b->data = data;
     b->cap = cap;
+  } else {
+    b->failed = true;
+    rt_out_of_memory(b->rt);
   }
+}
+
+void buf_add(Buf *b, const char *s, size_t n) {
+  if (b->failed || n == 0) return;
+  if (rt_look(b->rt)) b->failed = true;
+  else buf_reserve(b, n);
+  if (b->failed) return;
   memcpy(b->data + b->len, s, n);
   b->len += n;
 }

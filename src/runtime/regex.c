@@ -554,7 +554,7 @@ static void copy_up_to(const Matches *a, Buf *out, int64_t *copied, size_t to) {
 static Status replace_by_template(Matches *a, const StringObj *template, Buf *out, int64_t *copied) {
   bool found;
   PCRE2_SIZE *at;
-  while (!matches_over(a)) {
+  while (!matches_over(a) && !out->failed) {
     if (next_match(a, &found, &at)) return 1;
     if (!found) continue;
     copy_up_to(a, out, copied, at[0]);
@@ -566,7 +566,7 @@ static Status replace_by_template(Matches *a, const StringObj *template, Buf *ou
 
 static Status replace_by_text(Matches *a, const StringObj *text, Buf *out, int64_t *copied) {
   RegexSpans spans;
-  while (!matches_over(a)) {
+  while (!matches_over(a) && !out->failed) {
     if (next_spans(a, &spans)) return 1;
     for (size_t k = 0; k < spans.n; k++) {
       copy_up_to(a, out, copied, (size_t)spans.all[k].start);
@@ -586,6 +586,7 @@ PRIM(prim_regex_replace) {
   const StringObj *template = slot_string(&args[1]);
   bool groups = memchr(template->bytes, '$', (size_t) template->len) != NULL;
   Status status = matches_open(&a, rt, &args[0], &args[2], groups, true, site);
+  if (!status) buf_reserve(&b, (size_t)a.m.s->len);
   if (!status) status = (groups ? replace_by_template : replace_by_text)(&a, template, &b, &copied);
   if (status) {
     buf_free(&b);

@@ -128,6 +128,7 @@ typedef struct Buf {
   bool failed;
 } Buf;
 void buf_add(Buf *b, const char *s, size_t n); /* sets failed after rt_error: no memory, or an interrupt */
+void buf_reserve(Buf *b, size_t n);            /* makes room for n more bytes; sets failed after rt_error: no memory */
 void buf_puts(Buf *b, const char *z);
 void buf_addc(Buf *b, char c);
 void buf_free(Buf *b);
