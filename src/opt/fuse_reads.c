@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Loop fusion where the consumer doesn't read the whole array, or doesn't begin where it begins: in one place, in its
- * body or an arm of a branch there, at its own index plus or minus what is the same in all iterations.
+ * body or an arm of a branch there, at its own index plus or minus what is the same in all iterations, or at such a
+ * number minus the index. Its lengths may be asked for besides.
  *
  *   loop n: if i < k then (map f a)[i] else (map g b)[i - k]   →   loop n: if i < k then f a[i] else g b[i - k]
+ *   loop n: (map f a)[length (map f a) - 1 - i]                →   loop n: f a[n - 1 - i]
  *
  * No two iterations read one element, so none is computed twice. The producer can't fail: perhaps not all of its
  * elements are read. */
@@ -13,11 +15,12 @@
 typedef struct Read {
   Node *at, *index; /* of the body: an INDEX, or a SWITCH; the INDEX */
   int arm;          /* which has it; -1: none */
+  bool lengths;     /* are lengths of the array asked for in the body? */
 } Read;
 
 /* The one arm of branch s that reads capture c, in one place. */
 static bool find_in_arms(World *w, Node *s, int c, Read *r) {
-  *r = (Read){s, NULL, -1};
+  *r = (Read){s, NULL, -1, r->lengths};
   for (int a = 0; a < s->ngraphs; a++) {
     Uses *uses = graph_uses(w, s->graphs[a]);
     const Node *x = ir_param(w, c, s->graphs[a]->params[c]);
@@ -31,14 +34,22 @@ static bool find_in_arms(World *w, Node *s, int c, Read *r) {
 }
 
 static bool find_read(const Fusion *f, int p, Read *r) {
-  const NodeUse *use = uses_only(graph_uses(f->w, f->body), ir_param(f->w, p, f->body->params[p]));
-  if (!use) return false;
-  if (use->user->op == OP_SWITCH && use->operand > 0) return find_in_arms(f->w, use->user, use->operand - 1, r);
-  *r = (Read){use->user, use->user, -1};
-  return fuse_is_element(use);
+  const NodeUse *read = NULL;
+  *r = (Read){.arm = -1};
+  FOR_USES (use, graph_uses(f->w, f->body), ir_param(f->w, p, f->body->params[p])) {
+    bool length = use->user->op == OP_LEN;
+    r->lengths |= length;
+    if (length) continue;
+    if (read) return false;
+    read = use;
+  }
+  if (!read) return false;
+  if (read->user->op == OP_SWITCH && read->operand > 0) return find_in_arms(f->w, read->user, read->operand - 1, r);
+  r->at = r->index = read->user;
+  return fuse_is_element(read);
 }
 
-/* Does the place that is read move by 1 with the index? Then it differs from iteration to iteration. */
+/* Does the place that is read move by 1 or -1 with the index? Then it differs from iteration to iteration. */
 static bool is_shifted(const Fusion *f, const Read *r) {
   LoopFacts facts = loop_facts(f->w, f->l, f->ops, f->body, false);
   if (r->arm >= 0) {
@@ -47,7 +58,7 @@ static bool is_shifted(const Fusion *f, const Read *r) {
     facts = loop_facts_inside(f->w, r->at->graphs[r->arm], params, false);
   }
   const IndexForm *place = loop_index_form(&facts, r->index->ops[1]);
-  return place->affine && place->step == 1;
+  return place->affine && (place->step == 1 || place->step == -1);
 }
 
 /* Branch r->at over what `args` says of the body's parameters, with the element in the place of the read. */
@@ -69,6 +80,14 @@ static Node *new_branch(const Fusion *f, const Read *r, Node **args, Node **own)
   return branch_close(b);
 }
 
+/* What has the lengths of the array, and else is never read: zeros. */
+static Node *with_lengths(LoopEdit *e, Node *array) {
+  int rank = ir_rank(array->type);
+  Node **dims = NEW_ARRAY(e->w->temp, Node *, rank);
+  for (int d = 0; d < rank; d++) dims[d] = loop_add(e->b, LOOP_CAPTURED, ir_len(e->w, array, d));
+  return ir_zeros(e->w, array->type, dims, 0);
+}
+
 Node *fuse_read(const Fusion *f, int k) {
   World *w = f->w;
   Read r;
@@ -77,6 +96,7 @@ Node *fuse_read(const Fusion *f, int k) {
   LoopEdit *e = edit_loop(w, f->loop, f->loop->ops, f->loop->graphs);
   e->args[1 + k] = ir_zero(w, f->body->params[1 + k]);
   edit_inputs(e);
+  if (r.lengths) e->args[1 + k] = with_lengths(e, f->ops[k]);
   for (int j = 0; j < loop_inputs(f->producer->loop); j++)
     own[j] = loop_add(e->b, LOOP_CAPTURED, f->producer->ops[1 + j]);
   if (r.arm >= 0) x = new_branch(f, &r, e->args, own);
