@@ -130,7 +130,7 @@ static Node *convert_array(const Conversion *c, IrType *t, Node *x, Node *y) {
   LoopBuilder *b = loop_open(w, false);
   Node *i = loop_index(b), *xs = loop_add(b, LOOP_CAPTURED, x), *e = ir_index(w, xs, &i, 1);
   Node *out = convert(c, t->args[0], e, element(c, y ? loop_add(b, LOOP_CAPTURED, y) : NULL, i));
-  loop_stack(b, c->public ? out : ir_fill(w, out, e));
+  loop_stack_sized(b, c->public ? out : ir_fill(w, out, e));
   loop_close(b, ir_len(w, x, 0), NULL, 0);
   return c->public ? loop_stacked(b, 0) : ir_to_bag(w, loop_stacked(b, 0));
 }

@@ -163,7 +163,8 @@ static void fill_body(BackLoop *b, int *stacked) {
   for (int k = 0, at = 0; k < b->ninputs; k++) {
     Node *x = is_active(b, k) ? ir_get(w, accs, at++) : NULL;
     if (b->cot[k]) loop_next(b->loop, b->cot[k], x);
-    else if (x && loop_part(b->l, k) == LOOP_SLICED) stacked[k] = loop_stack(b->loop, ir_fill(w, x, b->args[1 + k]));
+    else if (x && loop_part(b->l, k) == LOOP_SLICED)
+      stacked[k] = loop_stack_sized(b->loop, ir_fill(w, x, b->args[1 + k]));
     else if (y && !x && k < b->l->ncarried) loop_next(b->loop, b->args[1 + k], ir_get(w, y, k));
   }
 }

@@ -54,13 +54,14 @@ static void fill_body(DualLoop *s) {
   for (Direction *d = s->dirs; d < s->dirs + s->ndirs; d++) {
     Node *both = body_along(s, d), *y = ir_get(w, both, 0), *dy = ir_get(w, both, 1);
     for (int k = 0; k < slots && d == s->dirs; k++) loop_next(s->loop, s->values[1 + k], ir_get(w, y, k));
-    for (int k = slots; k < last && d == s->dirs; k++) loop_stack(s->loop, ir_get(w, y, k));
+    for (int k = slots; k < last && d == s->dirs; k++) loop_stack_as(s->loop, ir_get(w, y, k), s->n->loop, k - slots);
     for (int k = 0; k < slots; k++)
       if (d->inside[1 + k]) loop_next(s->loop, d->inside[1 + k], ir_get(w, dy, k));
     d->stacked = NEW_ARRAY(w->arena, int, last + 1);
     for (int k = slots; k < last; k++) {
       Node *dx = ir_get(w, dy, k);
-      if (!ad_is_zero(dx)) d->stacked[k] = loop_stack(s->loop, ir_fill(w, dx, ir_get(w, y, k)));
+      if (!ad_is_zero(dx))
+        d->stacked[k] = loop_stack_as(s->loop, ir_fill(w, dx, ir_get(w, y, k)), s->n->loop, k - slots);
     }
   }
 }

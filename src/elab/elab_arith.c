@@ -198,7 +198,7 @@ static Node *zero_rows(Ctx *c, void *user, Node *i, Node **state) {
   const Zeros *z = user;
   if (z->element->kind != T_ARRAY) return ir_zero(c->w, z->element);
   Zeros row = {z->array, z->element->args[0], z->dim + 1, z->at};
-  return el_build(c, ir_len(c->w, el_read(c, &z->array), z->dim), row.element, false, z->at, zero_rows, &row);
+  return el_build(c, ir_len(c->w, el_read(c, &z->array), z->dim), row.element, false, true, z->at, zero_rows, &row);
 }
 
 static Node *sum_of_none(Ctx *c, const Terms *t) {
@@ -265,7 +265,7 @@ static Node *vector_times_column(Ctx *c, void *user, Node *j, Node **state) {
 static Node *vector_times_matrix(Ctx *c, Node *a, Node *b, Span at) {
   Node *n = ir_check(c->w, OP_CHECK_SIZE, ir_len(c->w, a, 0), ir_len(c->w, b, 0), NULL, el_site(c, at));
   Product p = {el_var(c, el_after(c, a, n)), el_var(c, b), {0}, at};
-  return el_build(c, ir_len(c->w, b, 1), c->e->t_float, false, at, vector_times_column, &p);
+  return el_build(c, ir_len(c->w, b, 1), c->e->t_float, false, true, at, vector_times_column, &p);
 }
 
 static Node *row_times_matrix(Ctx *c, void *user, Node *i, Node **state) {
@@ -293,7 +293,7 @@ static Node *matrix_times_matrix(Ctx *c, Node *a, Node *b, Span at) {
   Node *args[2] = {a, b};
   if (f) return ir_call(c->w, f, args, el_site(c, at));
   Product p = {el_var(c, a), el_var(c, b), {0}, at};
-  return el_build(c, ir_len(c->w, a, 0), ir_array_type(c->w, e->t_float), false, at, row_times_matrix, &p);
+  return el_build(c, ir_len(c->w, a, 0), ir_array_type(c->w, e->t_float), false, true, at, row_times_matrix, &p);
 }
 
 static Node *matrix_product(Ctx *c, Node *a, Node *b, Span at) {
@@ -302,7 +302,7 @@ static Node *matrix_product(Ctx *c, Node *a, Node *b, Span at) {
   if (ra == 1) return vector_times_matrix(c, a, b, at);
   if (rb > 1) return matrix_times_matrix(c, a, b, at);
   Product p = {el_var(c, a), el_var(c, b), {0}, at};
-  return el_build(c, ir_len(c->w, a, 0), c->e->t_float, false, at, row_times_vector, &p);
+  return el_build(c, ir_len(c->w, a, 0), c->e->t_float, false, true, at, row_times_vector, &p);
 }
 
 /* ---- ++ ------------------------------------------------------------------------------------------ */

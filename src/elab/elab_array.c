@@ -61,7 +61,7 @@ static Node *subscripts(Ctx *c, Node *a, const Sub *subs, int n, Span at) {
     if (n == 1) return b;
     SubList rows = {subs + 1, n - 1, el_var(c, b), at};
     IrType *elem = sliced_type(c, b->type->args[0], subs + 1, n - 1);
-    return el_build(c, ir_len(c->w, b, 0), elem, false, at, slice_row, &rows);
+    return el_build(c, ir_len(c->w, b, 0), elem, false, true, at, slice_row, &rows);
   }
   int m = 0;
   Node **is = NEW_ARRAY(c->e->arena, Node *, n);
@@ -114,6 +114,44 @@ static Node *comprehension_body(Ctx *c, void *user, Node *i, Node **state) {
   return el_expr(c, l->e->args[0]);
 }
 
+/* Is e made of names, literals, comprehensions, operators and primitives? Then what inlining does to functions doesn't
+ * decide whether lengths in it are known. */
+static bool is_plain(const Expr *e) {
+  int first = 0, n = e->nargs;
+  switch (e->kind) {
+  case E_VAR:
+  case E_INT:
+  case E_FLOAT:
+  case E_BOOL:
+  case E_ARRAY: return true;
+  case E_BINARY:
+    if (e->op == BIN_PIPE || e->op == BIN_PIPE_LEFT) return false;
+    break;
+  case E_APPLY:
+    first = 1;
+    if (e->args[0]->kind != E_VAR || e->args[0]->binding->kind != BIND_PRIM) return false;
+    break;
+  case E_COMPREHENSION:
+    for (int k = 0; k < e->ngens; k++)
+      if (!is_plain(e->gens[k].bound)) return false;
+    n = 0;
+    break;
+  case E_FIELD:
+  case E_INDEX:
+  case E_NEGATE:
+  case E_ANNOT: break;
+  default: return false;
+  }
+  for (; first < n; first++)
+    if (!is_plain(e->args[first])) return false;
+  return true;
+}
+
+/* Do rows of generator k's level, which are arrays, keep their sizes where there are none? */
+static bool has_plain_rows(const Expr *e, int k) {
+  return is_plain(k + 1 < e->ngens ? e->gens[k + 1].bound : e->args[0]);
+}
+
 static Node *comprehension_level(Ctx *c, Expr *e, int k, IrType *type) {
   Generator *g = &e->gens[k];
   const Node *mark = el_mark(c);
@@ -124,7 +162,7 @@ static Node *comprehension_level(Ctx *c, Expr *e, int k, IrType *type) {
   bool effect = scan_effect(c, e->args[0]);
   for (int i = k + 1; i < e->ngens; i++) effect |= scan_effect(c, e->gens[i].bound);
   Level l = {e, k, el_var(c, bound), type->args[0]};
-  return el_build(c, n, l.elem, effect, e->span, comprehension_body, &l);
+  return el_build(c, n, l.elem, effect, has_plain_rows(e, k), e->span, comprehension_body, &l);
 }
 
 Node *el_comprehension(Ctx *c, Expr *e) { return comprehension_level(c, e, 0, el_type(c, e->type)); }
@@ -329,5 +367,5 @@ Node *el_array_append(Ctx *c, Node *a, Node *b, Span at) {
   Node *n = ir_len(c->w, a, 0);
   Append p = {el_var(c, a), el_var(c, b), el_var(c, n), {0}};
   Node *sum = ir_possible_length(c->w, ir_op2(c->w, OP_IADD, n, ir_len(c->w, b, 0)), el_site(c, at));
-  return el_build(c, sum, a->type->args[0], false, at, append_element, &p);
+  return el_build(c, sum, a->type->args[0], false, true, at, append_element, &p);
 }

@@ -191,8 +191,9 @@ typedef struct LoopSpec {
   Node *n;      /* trips; NULL with cond */
   Node **state; /* carried values, at entry and then at exit; the last naccs are accumulators */
   int nstate, naccs;
-  IrType *elem;                                             /* of the stacked output, or NULL */
-  bool effect;                                              /* carries the token */
+  IrType *elem; /* of the stacked output, or NULL */
+  bool effect;  /* carries the token */
+  bool sized;   /* the array's rows have the sizes that an iteration would give them also where there is none */
   Node *(*body)(Ctx *c, void *user, Node *i, Node **state); /* returns the element to be stacked */
   Node *(*cond)(Ctx *c, void *user, Node **state);
   void *user;
@@ -200,9 +201,9 @@ typedef struct LoopSpec {
   Node *loop; /* its value, once it is made */
 } LoopSpec;
 Node *el_loop(Ctx *c, LoopSpec *s); /* the stacked array, or NULL */
-/* [ body i | i < n ], n not negative. */
-Node *el_build(Ctx *c, Node *n, IrType *elem, bool effect, Span at, Node *(*body)(Ctx *, void *, Node *, Node **),
-               void *user);
+/* [ body i | i < n ], n not negative; `sized` where rows keep their sizes (LoopSpec), if they can be known. */
+Node *el_build(Ctx *c, Node *n, IrType *elem, bool effect, bool sized, Span at,
+               Node *(*body)(Ctx *, void *, Node *, Node **), void *user);
 
 /* ---- elab_scan.c ------------------------------------------------------------------ */
 bool scan_effect(Ctx *c, Expr *e);                      /* does evaluating it have an effect? */

@@ -21,8 +21,6 @@
  *                      pow x y · powi x n · fmin a b · fmax a b (rules are looked up under these names)
  *                      compare a b · hash a (the order of sorting, and a hash that agrees)
  *                      bit_and bit_or bit_xor shift_left shift_right (logical)
- *        matrices      like_reversed a · like_transposed a · like_transposed_twice a (a, but for its dimensions where
- *                      it has no elements: those of what the function makes of one that has these, or again)
  *        tests         arbitrary n (a value of any type, chosen by n; functions that their argument changes)
  *        structures    zeros_like x · map_floats f x · map_floats2 f x y · inner x y · floats x · with_floats x fs
  *   2. Scalar operations, by their text in ir/ops.def: sin cos exp log sqrt floor atan2 hypot erf gamma lgamma digamma
@@ -121,7 +119,7 @@ static Node *do_tabulate(PrimCall *p) {
   Node *f = p->args[1];
   Mapping m = {.f = el_var(c, f), .at = p->at};
   Node *n = ir_op2(c->w, OP_IMAX, p->args[0], ir_int(c->w, 0));
-  return el_build(c, n, f->type->args[1], f->type->effect, p->at, map_element, &m);
+  return el_build(c, n, f->type->args[1], f->type->effect, false, p->at, map_element, &m);
 }
 
 typedef struct Unfolding {
@@ -161,7 +159,7 @@ static Node *do_pmap(PrimCall *p) {
   Ctx *c = p->c;
   Node *f = p->args[0], *xs = p->args[1];
   Mapping m = {el_var(c, f), el_var(c, xs), true, p->at};
-  return el_build(c, ir_len(c->w, xs, 0), f->type->args[1], f->type->effect, p->at, map_element, &m);
+  return el_build(c, ir_len(c->w, xs, 0), f->type->args[1], f->type->effect, false, p->at, map_element, &m);
 }
 
 static Node *do_par(PrimCall *p) {
@@ -206,7 +204,7 @@ static Node *fill(Ctx *c, void *user, Node *i, Node **state) {
   if (f.k == f.n) return f.type->kind == T_FLOAT ? ir_float(c->w, 1) : ir_int(c->w, 1);
   Node *n = el_read(c, &f.dims[f.k++]);
   f.type = f.type->args[0];
-  return el_build(c, n, f.type, false, f.at, fill, &f);
+  return el_build(c, n, f.type, false, true, f.at, fill, &f);
 }
 
 static Node *do_ones(PrimCall *p) {
@@ -221,27 +219,6 @@ static Node *do_ones(PrimCall *p) {
 static Node *do_reshape(PrimCall *p) {
   Node **dims = dimensions(p, p->args[0], ir_rank(p->result));
   return ir_reshape(p->c->w, p->result, p->args[1], dims, el_site(p->c, p->at));
-}
-
-/* The array, of which dimensions are 0 where these are: `cleared` is 0 where `zero` is. */
-static Node *clear_dims(PrimCall *p, Node *zero, int from, int to) {
-  World *w = p->c->w;
-  Node *a = p->args[0], **dims = ir_dims(w, a), *none = ir_int(w, 0);
-  for (int k = from; k < to; k++) dims[k] = ir_op3(w, OP_SELECT, ir_op2(w, OP_IEQ, zero, none), none, dims[k]);
-  return ir_reshape(w, a->type, a, dims, 0);
-}
-
-/* A stacked array without rows has rows of no elements. */
-static Node *do_like_reversed(PrimCall *p) {
-  return clear_dims(p, ir_len(p->c->w, p->args[0], 0), 1, ir_rank(p->args[0]->type));
-}
-
-static Node *do_like_transposed(PrimCall *p) { return clear_dims(p, ir_len(p->c->w, p->args[0], 1), 0, 1); }
-
-static Node *do_like_transposed_twice(PrimCall *p) {
-  World *w = p->c->w;
-  Node *both = ir_op2(w, OP_IMIN, ir_len(w, p->args[0], 0), ir_len(w, p->args[0], 1));
-  return clear_dims(p, both, 0, ir_rank(p->args[0]->type));
 }
 
 /* One level less: the first two dimensions become one. */
@@ -481,9 +458,6 @@ static const Prim table[] = {
     {"floats", 1, do_floats, NO_OP, NULL},
     {"with_floats", 2, do_with_floats, NO_OP, NULL},
     {"arbitrary", 1, do_arbitrary, NO_OP, NULL},
-    {"like_reversed", 1, do_like_reversed, NO_OP, NULL},
-    {"like_transposed", 1, do_like_transposed, NO_OP, NULL},
-    {"like_transposed_twice", 1, do_like_transposed_twice, NO_OP, NULL},
 };
 enum { NTABLE = sizeof table / sizeof *table };
 

@@ -290,6 +290,7 @@ Node *el_loop(Ctx *c, LoopSpec *s) {
   Map captured;
   map_init(&captured, c->w->temp);
   loop_yield(b, in_loop(c, b, r, result, own, &captured));
+  if (s->sized) loop_size_all(b);
   Node *cond = s->cond ? loop_cond(c, s, outer, b, own, &captured) : NULL;
   loop_close(b, cond ? NULL : s->n, cond, el_site(c, s->at));
   c->region = outer;
@@ -303,8 +304,8 @@ Node *el_loop(Ctx *c, LoopSpec *s) {
   return s->elem ? ir_get(c->w, all, n) : NULL;
 }
 
-Node *el_build(Ctx *c, Node *n, IrType *elem, bool effect, Span at, Node *(*body)(Ctx *, void *, Node *, Node **),
-               void *user) {
-  LoopSpec s = {.n = n, .elem = elem, .effect = effect, .body = body, .user = user, .at = at};
+Node *el_build(Ctx *c, Node *n, IrType *elem, bool effect, bool sized, Span at,
+               Node *(*body)(Ctx *, void *, Node *, Node **), void *user) {
+  LoopSpec s = {.n = n, .elem = elem, .effect = effect, .sized = sized, .body = body, .user = user, .at = at};
   return el_loop(c, &s);
 }

@@ -105,6 +105,7 @@ static Node *walk_array(Ctx *c, const Walk *w, Node *a, Node *b, Node **state) {
                 .nstate = w->nstate,
                 .naccs = el_sums_in_order(c) ? 0 : w->naccs,
                 .elem = w->rebuilds ? a->type->args[0] : NULL,
+                .sized = true,
                 .body = row,
                 .user = &r,
                 .at = w->at};

@@ -242,11 +242,13 @@ static Node *stacked_length(World *w, Node *loop, int k) {
   return l->has_cond ? ir_get(w, loop, loop_slots(l) + l->nstacked) : ir_possible_length(w, loop->ops[0], loop->site);
 }
 
-/* Dimension dim > 0 of the k-th result of a loop that is known to run, where that is a number; an array without rows
- * has none. */
+/* Dimension dim > 0 of the k-th result of a loop, where it is the same with rows and without, or is a number and the
+ * loop is known to run; else NULL. */
 static Node *row_length(World *w, const Node *loop, int k, int dim) {
   const LoopInfo *l = loop->loop;
   bool stacked = k >= loop_slots(l) && k < loop_slots(l) + l->nstacked;
+  if (stacked && loop_is_sized(l, k - loop_slots(l)))
+    return ir_row_length(w, l, loop->ops + loop_first(l), loop->graphs[0], k - loop_slots(l), dim);
   bool runs = !l->has_cond && loop->ops[0]->op == OP_INT && loop->ops[0]->attr.i > 0;
   if (!stacked || !runs || loop->graphs[0]->result->op != OP_TUPLE) return NULL;
   Node *n = ir_len(w, loop->graphs[0]->result->ops[k], dim - 1);
@@ -736,7 +738,16 @@ static Node *rebuild_derivative(World *w, const Node *old, Node **ops) {
 }
 
 static Node *rebuild_loop(World *w, const Node *old, Node **ops, Graph **graphs) {
-  return ir_loop_over(w, old->loop, ops, graphs[0], old->loop->has_cond ? graphs[1] : NULL, old->site);
+  const LoopInfo *l = old->loop;
+  Node *loop = ir_loop_over(w, l, ops, graphs[0], l->has_cond ? graphs[1] : NULL, old->site);
+  if (!l->sized || (loop->op == OP_LOOP && loop->loop->sized == l->sized)) return loop;
+  Node **xs = NEW_ARRAY(w->temp, Node *, loop->type->n);
+  for (int k = 0; k < loop->type->n; k++) {
+    int stack = k - loop_slots(l);
+    xs[k] = ir_get(w, loop, k);
+    if (stack >= 0) xs[k] = ir_sized_as(w, l, ops + loop_first(l), old->graphs[0], stack, xs[k]);
+  }
+  return ir_tuple(w, loop->type, xs);
 }
 
 /* INJ and UNINJ serve variants and, with a graph, environments. */

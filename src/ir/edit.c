@@ -73,7 +73,7 @@ void edit_yield(LoopEdit *e) {
   for (int k = 0; k < slots; k++)
     if (e->in[k]) loop_next(e->b, e->in[k], e->next[k]);
   for (int k = 0; k < e->l->nstacked; k++)
-    e->number[k] = e->next[slots + k] ? loop_stack(e->b, e->next[slots + k]) : -1;
+    e->number[k] = e->next[slots + k] ? loop_stack_as(e->b, e->next[slots + k], e->l, k) : -1;
   e->done = EDIT_YIELDED;
 }
 
@@ -93,7 +93,8 @@ void edit_close(LoopEdit *e) {
   for (int k = 0; k < parts; k++) {
     bool kept = k < slots ? e->in[k] != NULL : e->number[k - slots] >= 0;
     if (!kept) e->results[k] = ir_zero(w, e->loop->type->args[k]);
-    else e->results[k] = k < slots ? loop_result(e->b, e->in[k]) : loop_stacked(e->b, e->number[k - slots]);
+    else if (k < slots) e->results[k] = loop_result(e->b, e->in[k]);
+    else e->results[k] = ir_sized_as(w, e->l, e->ops, e->body, k - slots, loop_stacked(e->b, e->number[k - slots]));
   }
   e->results[parts] = loop_trips(e->b);
   e->done = EDIT_CLOSED;

@@ -177,10 +177,13 @@ static inline bool ir_site_follows(const World *w, Site s, Site t) {
  * i counts 0 … n-1, downwards if `down`. Sliced arrays have length n (with `cond`: at least as many as trips).
  * An accumulator is only added to: its result is a chain of CADD and ACC_AT from its parameter. An array that is one is
  * changed by UPDATEs, which add to what was there, or store to elements that no other iteration reads or writes.
- * A loop without carried values has independent iterations. Stacked rows must have one length: fails at `site`. */
+ * A loop without carried values has independent iterations. Stacked rows must have one length: fails at `site`. Where
+ * no iteration makes one, stacked result k has rows of no elements, or, with bit k of `sized`, rows of the sizes that
+ * all iterations would give them: these are known outside (ir_row_length). */
 typedef struct LoopInfo {
   int ncarried, naccs, nsliced, nstacked, ncaps;
   bool has_cond, down;
+  uint64_t sized;
 } LoopInfo;
 typedef enum LoopPart { LOOP_CARRIED, LOOP_ACC, LOOP_SLICED, LOOP_CAPTURED } LoopPart;
 /* Places. Inputs are numbered without the trip count: input k is operand loop_first + k, the body's parameter 1 + k.
@@ -193,6 +196,7 @@ static inline LoopPart loop_part(const LoopInfo *l, int k) {
   if (k < loop_slots(l)) return k < l->ncarried ? LOOP_CARRIED : LOOP_ACC;
   return k < loop_captures(l) ? LOOP_SLICED : LOOP_CAPTURED;
 }
+static inline bool loop_is_sized(const LoopInfo *l, int k) { return k < 64 && l->sized >> k & 1; }
 /* Which parameter of the condition input k is, which only carried values and captures are; -1. */
 static inline int loop_cond_param(const LoopInfo *l, int k) {
   LoopPart part = loop_part(l, k);
@@ -514,6 +518,12 @@ Node *ir_carried_length(World *w, const LoopInfo *l, Node **ops, Graph *body, in
 /* The length of x, an array in the loop's body, in terms of the loop's operands without the trip count, where it is
  * the same in all iterations; else NULL. */
 Node *ir_length_outside(World *w, const Node *loop, Node **ops, Node *x);
+/* Dimension dim > 0 of stacked output k of a loop over `ops`, inputs without the trip count, in terms of these: as its
+ * rows have it in all iterations, and not negative; NULL: it isn't known. */
+Node *ir_row_length(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, int dim);
+/* x, which is made as stacked output k of such a loop is by another body: with the sizes of that output's rows where it
+ * has none, though the other body may not tell them. */
+Node *ir_sized_as(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, Node *x);
 /* Has x, an array in the loop's body, the same dimensions in all iterations? */
 bool ir_shape_is_fixed(World *w, const Node *loop, Node **ops, Node *x);
 /* Does result k of the loop stack rows that may be of different lengths, which is an error? */
@@ -657,6 +667,11 @@ Node *loop_add(LoopBuilder *b, LoopPart part, Node *x);
 /* The next value of a carried value or accumulator: unless it stays as it is. */
 void loop_next(LoopBuilder *b, const Node *inner, Node *next);
 int loop_stack(LoopBuilder *b, Node *x); /* one more stacked result: its number */
+/* The same, with the sizes of its rows also where it has none, if they are known outside. */
+int loop_stack_sized(LoopBuilder *b, Node *x);
+/* The same, as result k of a loop like `l` is made. */
+int loop_stack_as(LoopBuilder *b, Node *x, const LoopInfo *l, int k);
+void loop_size_all(LoopBuilder *b); /* those so far become such */
 /* All that, as a body returns it: the next carried values and accumulators, then elements of stacked results. */
 void loop_yield(LoopBuilder *b, Node *result);
 /* One of count and cond, a bool over the index, carried values and captures, is NULL. */

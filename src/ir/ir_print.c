@@ -214,6 +214,8 @@ static void print_loop(const LoopInfo *l, Str *out) {
   for (int k = 0; k < IR_LOOP_COUNTS; k++)
     if (*ir_loop_count(&copy, k)) str_printf(out, " %s %d", ir_loop_counts[k], *ir_loop_count(&copy, k));
   str_printf(out, "%s%s", l->has_cond ? " while" : "", l->down ? " down" : "");
+  for (int k = 0; k < l->nstacked; k++)
+    if (loop_is_sized(l, k)) str_printf(out, " sized %d", k);
 }
 
 /* Dimensions, and the scalars of all elements; _ for those that are operands. */

@@ -365,6 +365,11 @@ static LoopInfo *loop(Reader *r) {
     }
   l->has_cond = scan_took(r->s, "while");
   l->down = scan_took(r->s, "down");
+  while (scan_took(r->s, "sized")) {
+    int k = scan_int(r->s);
+    if (k < 0 || k >= l->nstacked || k >= 64) scan_wrong_word(r->s, "no stacked result has this number");
+    else l->sized |= (uint64_t)1 << k;
+  }
   return l;
 }
 

@@ -26,6 +26,7 @@ typedef struct Lengths {
   Node **ops;
   Graph *body;
   const struct Assumed *assumed;
+  bool *unchecked; /* becomes true where a check is left out; or NULL */
 } Lengths;
 
 /* That carried array k has the same length in this dimension in all iterations. */
@@ -42,12 +43,16 @@ static Node *fixed_length(const Lengths *s, int k, int dim);
 static Node *fixed_number(const Lengths *s, Node *x, int depth) {
   const LoopInfo *l = s->l;
   if (ir_is_constant(x) || x->op == OP_GLOBAL) return x;
-  if (op_flags[x->op] & OPF_V || x->op == OP_AFTER) return fixed_number(s, x->ops[0], depth);
+  if (op_flags[x->op] & OPF_V || x->op == OP_AFTER) {
+    if (s->unchecked) *s->unchecked = true;
+    return fixed_number(s, x->ops[0], depth);
+  }
   const Node *array = x->op == OP_LEN ? x->ops[0] : x;
   if (array->op == OP_GLOBAL) return x;
   if (array->op == OP_PARAM) {
     int k = (int)array->attr.i - 1;
     if (k >= 0 && k < l->ncarried && x != array) return fixed_length(s, k, (int)x->attr.i);
+    if (k >= loop_slots(l) && k < loop_captures(l) && x != array) return ir_len(s->w, s->ops[k], (int)x->attr.i + 1);
     if (k < loop_captures(l)) return NULL;
     return x == array ? s->ops[k] : ir_len(s->w, s->ops[k], (int)x->attr.i);
   }
@@ -72,11 +77,19 @@ static Node *fixed_length(const Lengths *s, int k, int dim) {
 
 Node *ir_carried_length(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, int dim) {
   if (k < 0 || k >= l->ncarried || body->result->op != OP_TUPLE || body->params[1 + k]->kind != T_ARRAY) return NULL;
-  return fixed_length(&(Lengths){w, l, ops, body, NULL}, k, dim);
+  return fixed_length(&(Lengths){w, l, ops, body, NULL, NULL}, k, dim);
 }
 
 Node *ir_length_outside(World *w, const Node *loop, Node **ops, Node *x) {
-  return fixed_number(&(Lengths){w, loop->loop, ops, loop->graphs[0], NULL}, ir_len(w, x, 0), 4);
+  return fixed_number(&(Lengths){w, loop->loop, ops, loop->graphs[0], NULL, NULL}, ir_len(w, x, 0), 4);
+}
+
+Node *ir_row_length(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, int dim) {
+  Node *row = ir_get(w, body->result, loop_slots(l) + k);
+  bool unchecked = false;
+  Lengths s = {w, l, ops, body, NULL, &unchecked};
+  Node *n = fixed_number(&s, ir_len(w, row, dim - 1), LIMIT_LENGTH_SUM);
+  return n && unchecked && !ir_is_natural(n) ? ir_op2(w, OP_IMAX, n, ir_int(w, 0)) : n;
 }
 
 /* Dimension dim of array x of the body, as fixed_number: also of the rows that an inner loop stacks. */
@@ -85,13 +98,13 @@ static Node *fixed_dimension(const Lengths *s, Node *x, int dim) {
   bool stacked =
       inner && inner->op == OP_LOOP && x->attr.i >= loop_slots(inner->loop) && inner->graphs[0]->result->op == OP_TUPLE;
   if (!stacked) return fixed_number(s, ir_len(s->w, x, dim), LIMIT_LENGTH_SUM);
-  Lengths rows = {s->w, inner->loop, inner->ops + loop_first(inner->loop), inner->graphs[0], NULL};
+  Lengths rows = {s->w, inner->loop, inner->ops + loop_first(inner->loop), inner->graphs[0], NULL, NULL};
   Node *n = fixed_dimension(&rows, inner->graphs[0]->result->ops[x->attr.i], dim - 1);
   return n ? fixed_number(s, n, LIMIT_LENGTH_SUM) : NULL;
 }
 
 bool ir_shape_is_fixed(World *w, const Node *loop, Node **ops, Node *x) {
-  Lengths s = {w, loop->loop, ops, loop->graphs[0], NULL};
+  Lengths s = {w, loop->loop, ops, loop->graphs[0], NULL, NULL};
   for (int dim = 0; dim < ir_rank(x->type); dim++)
     if (!fixed_dimension(&s, x, dim)) return false;
   return true;

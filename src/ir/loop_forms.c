@@ -64,6 +64,20 @@ int loop_stack(LoopBuilder *b, Node *x) {
   return b->info.nstacked++;
 }
 
+int loop_stack_sized(LoopBuilder *b, Node *x) {
+  int k = loop_stack(b, x);
+  if (k < 64) b->info.sized |= (uint64_t)1 << k;
+  return k;
+}
+
+int loop_stack_as(LoopBuilder *b, Node *x, const LoopInfo *l, int k) {
+  return loop_is_sized(l, k) ? loop_stack_sized(b, x) : loop_stack(b, x);
+}
+
+void loop_size_all(LoopBuilder *b) {
+  for (int k = 0; k < b->info.nstacked && k < 64; k++) b->info.sized |= (uint64_t)1 << k;
+}
+
 /* Gives the operands their places: those of one part follow each other in the order they came in. */
 static void place_operands(LoopBuilder *b) {
   int at = 0;
@@ -172,6 +186,7 @@ static void close(const Form *f, LoopBuilder *b, Node **args) {
 /* The loop whose body and condition have args in place of their parameters. */
 static Node *loop_over(const Form *f, LoopBuilder *b, Node **args) {
   loop_yield(b, ir_instantiate(f->w, f->body, args, 0));
+  b->info.sized = f->l->sized;
   close(f, b, args);
   return loop_value(b);
 }
@@ -300,7 +315,7 @@ static Node *with_other_state(const Form *f) {
   if (!new_state(f, b, fate, args)) return NULL;
   Node *result = ir_instantiate(w, f->body, args, 0);
   for (int k = 0; k < slots; k++) set_next(f, b, fate[k], k, args[1 + k], ir_get(w, result, k));
-  for (int k = slots; k < parts; k++) loop_stack(b, ir_get(w, result, k));
+  for (int k = slots; k < parts; k++) loop_stack_as(b, ir_get(w, result, k), f->l, k - slots);
   close(f, b, args);
   for (int k = 0; k < slots; k++) {
     xs[k] = is_carried(fate[k]) ? slot_value(f, b, fate[k], k, args[1 + k])
@@ -364,6 +379,7 @@ static Node *with_fixed_lengths(const Form *f) {
   args[0] = loop_index(b);
   for (int k = 0; k < loop_inputs(f->l); k++) args[1 + k] = add_input(f, b, k);
   loop_yield(b, over_lengths(f, b, f->body, args));
+  b->info.sized = f->l->sized;
   Node *cond = f->cond ? over_lengths(f, b, f->cond, loop_cond_args(f->w, f->l, f->cond, args)) : NULL;
   loop_close(b, f->n, cond, f->site);
   return loop_value(b);
@@ -400,13 +416,22 @@ static Node *with_planned_captures(const Form *f) {
 }
 
 /* ---- The normal form --------------------------------------------------------------------------------------------- */
+/* Stacked output k of a loop that runs not at all; ops: without the trip count. */
+static Node *empty_stack(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, IrType *t) {
+  Node **dims = NEW_ARRAY(w->arena, Node *, ir_rank(t));
+  bool sized = loop_is_sized(l, k);
+  dims[0] = ir_int(w, 0);
+  for (int d = 1; sized && d < ir_rank(t); d++) sized = (dims[d] = ir_row_length(w, l, ops, body, k, d)) != NULL;
+  return sized && ir_rank(t) > 1 ? ir_zeros(w, t, dims, 0) : ir_array(w, t->args[0], NULL, 0, 0);
+}
+
 /* A loop that runs not at all: carried values and accumulators are what they were, stacked outputs empty. */
-static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, const Graph *body) {
+static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, Graph *body) {
   IrType *t = loop_type(w, l, body);
   int slots = loop_slots(l);
   Node **xs = NEW_ARRAY(w->temp, Node *, t->n);
   for (int i = 0; i < slots; i++) xs[i] = ops[i];
-  for (int i = 0; i < l->nstacked; i++) xs[slots + i] = ir_array(w, t->args[slots + i]->args[0], NULL, 0, 0);
+  for (int i = 0; i < l->nstacked; i++) xs[slots + i] = empty_stack(w, l, ops, body, i, t->args[slots + i]);
   xs[slots + l->nstacked] = ir_int(w, 0);
   return ir_tuple(w, t, xs);
 }
@@ -416,6 +441,18 @@ static Node *empty_loop(World *w, const LoopInfo *l, Node **ops, const Graph *bo
  * loaded in the order of the machine's vectors. */
 static bool may_walk_up(const World *w, const LoopInfo *l, const Graph *body) {
   return !l->has_cond && !l->ncarried && !(l->naccs && w->strict) && !(body->flags & NODE_FAILS);
+}
+
+/* Which of the stacked outputs that are to keep the sizes of rows can do so. */
+static uint64_t known_sizes(World *w, const LoopInfo *l, Node **ops, Graph *body) {
+  uint64_t known = 0;
+  for (int k = 0; k < l->nstacked && k < 64 && l->sized; k++) {
+    int rank = ir_rank(ir_get(w, body->result, loop_slots(l) + k)->type);
+    bool all = loop_is_sized(l, k) && !l->has_cond && rank > 0;
+    for (int d = 1; all && d <= rank; d++) all = ir_row_length(w, l, ops, body, k, d);
+    if (all) known |= (uint64_t)1 << k;
+  }
+  return known;
 }
 
 static bool is_false(const Node *x) { return x->op == OP_BOOL && !x->attr.i; }
@@ -442,6 +479,7 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
   }
   LoopInfo info = *l;
   info.down &= !may_walk_up(w, l, body);
+  info.sized = known_sizes(w, l, ops, body);
   int counted = n != NULL, total = before + l->ncaps;
   Node **all = NEW_ARRAY(w->temp, Node *, total + 2);
   if (n) all[0] = n;
@@ -458,6 +496,17 @@ Node *ir_loop(World *w, const LoopInfo *l, Node *n, Node **ops, Graph *body, Gra
   for (int k = loop_slots(l); k < loop_slots(l) + l->nstacked; k++)
     if (ir_rows_may_differ(w, loop, k)) loop->flags |= NODE_FAILS;
   return loop;
+}
+
+Node *ir_sized_as(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, Node *x) {
+  if (k >= l->nstacked || !loop_is_sized(l, k) || x->op != OP_GET || x->ops[0]->op != OP_LOOP) return x;
+  const LoopInfo *made = x->ops[0]->loop;
+  if (loop_is_sized(made, (int)x->attr.i - loop_slots(made))) return x;
+  Node **dims = NEW_ARRAY(w->arena, Node *, ir_rank(x->type));
+  dims[0] = ir_len(w, x, 0);
+  for (int d = 1; d < ir_rank(x->type); d++)
+    if (!(dims[d] = ir_row_length(w, l, ops, body, k, d))) return x;
+  return ir_reshape(w, x->type, x, dims, 0);
 }
 
 bool ir_rows_may_differ(World *w, const Node *loop, int k) {

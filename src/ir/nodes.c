@@ -191,7 +191,7 @@ static uint32_t node_hash(const Node *n) {
 static bool same_loop(const LoopInfo *a, const LoopInfo *b) {
   if (!a || !b) return a == b;
   return a->ncarried == b->ncarried && a->naccs == b->naccs && a->nsliced == b->nsliced && a->nstacked == b->nstacked &&
-         a->ncaps == b->ncaps && a->has_cond == b->has_cond && a->down == b->down;
+         a->ncaps == b->ncaps && a->has_cond == b->has_cond && a->down == b->down && a->sized == b->sized;
 }
 
 static bool same_attr(const Node *a, const Node *b) {

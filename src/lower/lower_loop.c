@@ -23,6 +23,7 @@ typedef struct Stack {
   const Layout *base;
   int rank, array, data;
   int *dims;         /* KNOWN: all; LAZY, GROWN: of a row, from [1] */
+  bool *kept;        /* KNOWN: whether dimensions after k stay what they are where dimension k is 0 */
   int row_size;      /* -1: one */
   int at;            /* position of the whole in the block; -1: 0 */
   const Node *text;  /* the call that makes a string of it: `array` is that string; or NULL */
@@ -248,14 +249,18 @@ static bool is_literal(const Sched *s, const Node *x, int64_t *dims) {
   return true;
 }
 
-/* The dimensions from dims[0] of array x, stacked output of a counted loop whose sizes are invariant, or a literal. */
-static bool known_shape(Loop *lp, Nest *nest, const Node *x, int *dims, int depth) {
+/* The dimensions from dims[0] of array x, stacked output of a counted loop whose sizes are invariant, or a literal;
+ * `kept` as in Stack. */
+static bool known_shape(Loop *lp, Nest *nest, const Node *x, int *dims, bool *kept, int depth) {
   int64_t lengths[LIMIT_RANK];
   bool literal = is_literal(nest->s, x, lengths);
   if (!literal && (x->op != OP_GET || x->ops[0]->op != OP_LOOP)) return false;
   if (depth > LIMIT_SHAPE_DEPTH) return !limit_reached(lp->fn->m->arena, AT_SHAPE_DEPTH);
   if (!only_yielded(nest->s, x)) return false;
-  for (int k = 0; literal && k < ir_rank(x->type); k++) dims[k] = fn_int(lp->fn, lengths[k]);
+  for (int k = 0; literal && k < ir_rank(x->type); k++) {
+    dims[k] = fn_int(lp->fn, lengths[k]);
+    kept[k] = true;
+  }
   if (literal) return true;
   const Node *loop = x->ops[0];
   const LoopInfo *l = loop->loop;
@@ -263,19 +268,23 @@ static bool known_shape(Loop *lp, Nest *nest, const Node *x, int *dims, int dept
   if (l->has_cond || k < 0 || k >= l->nstacked) return false;
   dims[0] = invariant(lp, nest, loop->ops[0], -1, 0);
   if (dims[0] < 0) return false;
+  kept[0] = loop_is_sized(l, k);
   if (x->type->args[0]->kind != T_ARRAY) return true;
   Nest inner = {nest, sched_of(lp->fn->m, loop->graphs[0]), loop};
   const Node *result = inner.s->g->result;
   if (result->op != OP_TUPLE) return false;
-  return known_shape(lp, &inner, result->ops[loop_slots(l) + k], dims + 1, depth + 1);
+  return known_shape(lp, &inner, result->ops[loop_slots(l) + k], dims + 1, kept + 1, depth + 1);
 }
 
 /* The dimensions from dims[0] of array x, as far as its definition tells them by ints that are known before the
  * loop. */
-static bool calculated_shape(Loop *lp, const Nest *nest, Node *x, int *dims) {
+static bool calculated_shape(Loop *lp, const Nest *nest, Node *x, int *dims, bool *kept) {
   for (int k = 0; k < ir_rank(x->type); k++) {
-    dims[k] = invariant(lp, nest, ir_len(world(lp), x, k), -1, 0);
+    kept[k] = true;
+    Node *n = ir_len(world(lp), x, k);
+    dims[k] = invariant(lp, nest, n, -1, 0);
     if (dims[k] < 0) return false;
+    if (!ir_is_natural(n)) dims[k] = fn_scalar(lp->fn, OP_IMAX, dims[k], fn_int(lp->fn, 0)); /* checked by rows only */
   }
   return true;
 }
@@ -289,12 +298,14 @@ static void allocate(Loop *lp, Stack *st, const int *dims) {
   fn_args(lp->fn, dims, st->rank);
 }
 
-/* An array without rows has no columns either. */
-static int *without_empty(Fn *fn, const int *dims, int rank) {
-  int *out = fn_copy(fn, dims, rank);
-  for (int k = 1; k < rank; k++) {
-    int zero = fn_int(fn, 0), empty = fn_scalar(fn, OP_IEQ, out[k - 1], zero), r = fn_reg(fn, R_INT);
-    fn_emit(fn, LOP_SCALAR, r, empty, zero, out[k])->sub = OP_SELECT;
+/* The dimensions of a known stack: an array without rows has no columns either, unless it keeps them. */
+static int *stack_dims(Fn *fn, const Stack *st) {
+  int *out = fn_copy(fn, st->dims, st->rank), none = -1; /* whether a dimension is 0 that leaves no others */
+  for (int k = 1; k < st->rank; k++) {
+    int zero = fn_int(fn, 0), r = fn_reg(fn, R_INT);
+    if (!st->kept[k - 1]) none = fn_scalar(fn, OP_IEQ, out[k - 1], zero);
+    if (none < 0) continue;
+    fn_emit(fn, LOP_SCALAR, r, none, zero, out[k])->sub = OP_SELECT;
     out[k] = r;
   }
   return out;
@@ -339,30 +350,54 @@ static void open_known(Loop *lp, Stack *st, const Dest *dest) {
     allocate_text(lp, st);
   } else {
     st->dims[0] = lp->n;
-    allocate(lp, st, without_empty(fn, st->dims, st->rank));
+    allocate(lp, st, stack_dims(fn, st));
     st->data = fn_data(fn, st->array);
   }
   for (int k = 1; k < st->rank; k++) st->row_size = fn_mul(fn, st->row_size, st->dims[k]);
 }
 
-static void open_unknown(Loop *lp, Stack *st) {
+/* The register of x, an int made of the loop's operands: ir_row_length; -1 if it isn't one. */
+static int number_outside(Loop *lp, Node *x, int depth) {
+  Fn *fn = lp->fn;
+  if (x->op == OP_INT) return fn_int(fn, x->attr.i);
+  const Node *of = x->op == OP_LEN ? x->ops[0] : x;
+  if (of->op == OP_GLOBAL)
+    return x == of ? lower_constant(lp->fr, x).r[0] : fn_dim(fn, lower_constant(lp->fr, of).r[0], (int)x->attr.i);
+  for (int k = 0; k < loop_inputs(lp->l); k++)
+    if (lp->ops[k] == of) {
+      int r = frame_row(lp->fr, lp->ops[k]).r[0];
+      return x == of ? r : fn_dim(fn, r, (int)x->attr.i);
+    }
+  if (!(op_flags[x->op] & OPF_B) || x->nops != 2 || depth > LIMIT_SHAPE_DEPTH) return -1;
+  int a = number_outside(lp, x->ops[0], depth + 1), b = a < 0 ? -1 : number_outside(lp, x->ops[1], depth + 1);
+  return b < 0 ? -1 : fn_scalar(fn, (Op)x->op, a, b);
+}
+
+/* The registers of the sizes that rows of stacked output k have where there are none. */
+static void open_row_dims(Loop *lp, Stack *st, int k) {
+  Fn *fn = lp->fn;
+  Node *array = ir_get(world(lp), lp->x, loop_slots(lp->l) + k);
+  for (int d = 1; d < st->rank; d++) {
+    int r = loop_is_sized(lp->l, k) ? number_outside(lp, ir_len(world(lp), array, d), 0) : -1;
+    st->dims[d] = fn_reg(fn, R_INT);
+    if (r >= 0) fn_move(fn, st->dims[d], r, false);
+    else fn_emit(fn, LOP_INT, st->dims[d], -1, -1, -1)->imm.i = 0;
+  }
+  st->row_size = fn_reg(fn, R_INT);
+  fn_emit(fn, LOP_INT, st->row_size, -1, -1, -1)->imm.i = 0;
+}
+
+static void open_unknown(Loop *lp, Stack *st, int k) {
   Fn *fn = lp->fn;
   st->mode = lp->l->has_cond ? STACK_GROWN : STACK_LAZY;
   st->data = fn_reg(fn, R_RAW);
-  if (st->rank > 1) {
-    for (int k = 1; k < st->rank; k++) {
-      st->dims[k] = fn_reg(fn, R_INT);
-      fn_emit(fn, LOP_INT, st->dims[k], -1, -1, -1)->imm.i = 0;
-    }
-    st->row_size = fn_reg(fn, R_INT);
-    fn_emit(fn, LOP_INT, st->row_size, -1, -1, -1)->imm.i = 0;
-  }
+  if (st->rank > 1) open_row_dims(lp, st, k);
   if (st->mode == STACK_LAZY) {
     fn_emit(fn, LOP_NULLPTR, st->array, -1, -1, -1);
     return;
   }
   int *dims = NEW_ARRAY(fn->m->arena, int, st->rank);
-  for (int k = 0; k < st->rank; k++) dims[k] = fn_int(fn, 0);
+  for (int d = 0; d < st->rank; d++) dims[d] = fn_int(fn, 0);
   allocate(lp, st, dims);
 }
 
@@ -375,20 +410,23 @@ static void open_stack(Loop *lp, int k) {
   st->array = fn_reg(lp->fn, R_PTR);
   st->row_size = st->at = -1;
   st->dims = NEW_ARRAY(lp->fn->m->arena, int, st->rank + 1);
+  st->kept = NEW_ARRAY(lp->fn->m->arena, bool, st->rank + 1);
+  st->kept[0] = loop_is_sized(lp->l, k);
   const Node *result = lp->body->result;
   Node *row = result->op == OP_TUPLE ? result->ops[part] : NULL;
   Nest nest = {NULL, lp->s, lp->x};
   const Dest *dest = frame_dest(lp->fr, lp->x, k);
   st->text = frame_text(lp->fr, lp->x, k);
-  bool shaped = row && !lp->l->has_cond && st->rank > 1 && (dest || known_shape(lp, &nest, row, st->dims + 1, 0));
+  bool shaped =
+      row && !lp->l->has_cond && st->rank > 1 && (dest || known_shape(lp, &nest, row, st->dims + 1, st->kept + 1, 0));
   if (shaped) {
     st->maker = row->op == OP_ARRAY ? row : row->ops[0];
     st->maker_stack = row->op == OP_ARRAY ? 0 : (int)row->attr.i - loop_slots(st->maker->loop);
   } else if (row && !dest && !lp->l->has_cond && st->rank > 1) {
-    shaped = calculated_shape(lp, &nest, row, st->dims + 1);
+    shaped = calculated_shape(lp, &nest, row, st->dims + 1, st->kept + 1);
   }
   if (shaped || dest || (st->rank == 1 && !lp->l->has_cond)) open_known(lp, st, dest);
-  else open_unknown(lp, st);
+  else open_unknown(lp, st, k);
 }
 
 /* The list with what d is for, and, if that is a literal, with its rows. */
@@ -495,7 +533,7 @@ static void close_stack(Loop *lp, Stack *st) {
   int null = fn_reg(fn, R_INT), end = fn_label(fn), *dims = NEW_ARRAY(fn->m->arena, int, st->rank);
   fn_emit(fn, LOP_IS_NULL, null, st->array, -1, -1);
   fn_branch(fn, null, end);
-  for (int k = 0; k < st->rank; k++) dims[k] = k ? dims[0] : fn_int(fn, 0);
+  for (int k = 0; k < st->rank; k++) dims[k] = k ? st->dims[k] : fn_int(fn, 0);
   allocate(lp, st, dims);
   fn_place(fn, end);
 }

@@ -96,7 +96,7 @@ static Node *filled(World *w, IrType *t, Node *acc, Node *like) {
   Node *i = loop_index(b), *likes = loop_add(b, LOOP_CAPTURED, like);
   Node *accs = acc ? loop_add(b, LOOP_CAPTURED, acc) : NULL;
   Node *entry = acc ? ir_bag_get(w, accs, likes, i) : NULL;
-  loop_stack(b, filled(w, t->args[0], entry, ir_index(w, likes, &i, 1)));
+  loop_stack_sized(b, filled(w, t->args[0], entry, ir_index(w, likes, &i, 1)));
   loop_close(b, ir_len(w, like, 0), NULL, 0);
   return loop_stacked(b, 0);
 }

@@ -193,11 +193,35 @@ Node *fuse_count(const Fusion *f) {
   return waits ? f->n : ir_op2(f->w, OP_AFTER, f->n, n);
 }
 
+/* Is number x made of a length of rows that the producer leaves out where there are none? */
+static bool hangs_on_unsized(const Fusion *f, const Node *x, int depth) {
+  const LoopInfo *made = f->producer->loop;
+  if (x->op == OP_LEN && x->ops[0]->op == OP_GET && x->ops[0]->ops[0] == f->producer)
+    return x->attr.i > 0 && !loop_is_sized(made, (int)x->ops[0]->attr.i - loop_slots(made));
+  for (int k = 0; depth && k < x->nops; k++)
+    if (hangs_on_unsized(f, x->ops[k], depth - 1)) return true;
+  return false;
+}
+
+/* The consumer's LoopInfo, where the sizes that its rows have are those that they had before: where there are no rows
+ * of an array that it reads, their length is 0, unless the array keeps it. */
+static const LoopInfo *with_old_sizes(const Fusion *f) {
+  LoopInfo *l = NEW(f->w->temp, LoopInfo);
+  *l = *f->l;
+  for (int k = 0; k < l->nstacked; k++)
+    for (int d = 1; loop_is_sized(l, k) && d < ir_rank(f->loop->type->args[f->slots + k]); d++) {
+      Node *n = ir_row_length(f->w, l, f->ops, f->loop->graphs[0], k, d);
+      if (n && hangs_on_unsized(f, n, LIMIT_LENGTH_SUM)) l->sized &= ~((uint64_t)1 << k);
+    }
+  return l;
+}
+
 /* The consumer with the producer's operands, whose body computes the elements that it reads. */
 static Node *fused_loop(const Fusion *f) {
   World *w = f->w;
   const LoopInfo *made = f->producer->loop;
   LoopEdit *e = edit_loop(w, f->loop, f->loop->ops, f->loop->graphs);
+  if (f->l->sized) e->l = with_old_sizes(f);
   LoopEdit *p = edit_loop_into(w, e->b, f->producer, f->producer->ops, f->producer->graphs);
   for (LoopPart part = LOOP_CARRIED; part <= LOOP_CAPTURED; part++) { /* each part's the consumer's first */
     for (int k = 0; k < loop_inputs(f->l); k++)
