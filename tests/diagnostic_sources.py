@@ -4,6 +4,7 @@
 A text counts when it stands in a call of one of the functions that report (REPORTERS), in an assignment to a `hint` or
 `label`, in a function whose name ends in `hint` or `message`, in a row of habits.def, or in a `fail` of the library. A
 message is then a pattern: `%s` and its like, and the holes of an interpolated string, fit anything."""
+import functools
 import os
 import re
 
@@ -25,7 +26,7 @@ def unescape(literal):
 
 def tokens_of(text):
     """(line, token) without comments and preprocessor lines; adjacent string literals are one."""
-    out = []
+    out, line, counted = [], 1, 0
     for m in TOKEN.finditer(text):
         t = m.group()
         if t.startswith(("/*", "//", "#")):
@@ -33,7 +34,9 @@ def tokens_of(text):
         if t[0] == '"' and out and out[-1][1][0] == '"':
             out[-1] = (out[-1][0], out[-1][1][:-1] + t[1:])
         else:
-            out.append((text.count("\n", 0, m.start()) + 1, t))
+            line += text.count("\n", counted, m.start())
+            counted = m.start()
+            out.append((line, t))
     return out
 
 
@@ -134,8 +137,13 @@ def in_habits(path):
                 yield "habit " + row.group(1), n, unescape(row.group(2))
 
 
+@functools.cache
 def all_texts(root):
     """(kind, place, text) of everything that the source can report."""
+    return tuple(texts_of_files(root))
+
+
+def texts_of_files(root):
     words = token_texts(root)
     for folder, _, files in sorted(os.walk(os.path.join(root, "src"))):
         for name in sorted(files):
