@@ -558,7 +558,7 @@ static void add_body(Joined *d, Member *m) {
   }
   edit_body(e, xs, NULL, 0);
   for (int k = 0; k < loop_slots(e->l); k++)
-    if (m->made[k]) m->number[k] = loop_stack(d->b, e->next[k]);
+    if (m->made[k]) m->number[k] = loop_stack_sized(d->b, e->next[k]);
   edit_yield(e);
 }
 

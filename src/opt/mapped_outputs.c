@@ -108,7 +108,7 @@ Node *opt_stacked_entries(World *w, const Node *n, Node **ops, Graph **graphs) {
   edit_body(e, xs, NULL, 0);
   edit_yield(e);
   for (int k = 0; k < slots; k++)
-    if (entry[k]) number[k] = loop_stack(e->b, e->next[k]);
+    if (entry[k]) number[k] = loop_stack_sized(e->b, e->next[k]);
   edit_close(e);
   for (int k = 0; k < slots; k++) {
     Node *x = entry[k] ? loop_stacked(e->b, number[k]) : e->results[k];

@@ -6,9 +6,9 @@ usage: rules.py ATLED [N] [--seed S] [--batch B]
 
 N (200) expressions are compiled B (25) to a file and evaluated with ATLED_RULES=on and off, in default and in strict mode. Each is made
 of transpose, `@`, reverse, sort, sums, multiples and parts, nested up to six deep, of matrices with known and unknown sizes, some of
-them without rows or columns; beside its value the gradient of a sum over it is printed, unless some have no elements. Lines are equal to the last digit in strict
-mode; in default mode floats may differ by a relative 1e-12. Prints how often rules were applied.
-Exit status 1: there was a difference, or fewer rules were applied than expressions made."""
+them without rows or columns; beside its value and that value's sizes the gradient of a sum over it is printed, whose sizes must be those of
+its argument. Lines are equal to the last digit in strict mode; in default mode floats may differ by a relative 1e-12. Prints how often rules
+were applied. Exit status 1: there was a difference, or fewer rules were applied than expressions made."""
 import argparse
 import os
 import random
@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 FLOAT = re.compile(r"-?(?:nan|inf|\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+)")
+SIZES = "other sizes than the argument"
 LIMIT = 600  # seconds of one run
 
 
@@ -79,9 +80,11 @@ def program(rng, number):
     values = " ".join(f"v{number}_{n}" for n in names)
     lines += [f"let v{number}_{n} = {literal(rng, r, c)}" for n, r, c in m.matrices]
     lines.append(f"print (attempt (fun () -> f{number} {values}))")
-    for n in names if 0 not in m.sizes else []:
+    lines.append(f"print (attempt (fun () -> shape (f{number} {values})))")
+    for n in names:
         given = " ".join("x" if o == n else f"v{number}_{o}" for o in names)
-        lines.append(f"print (attempt (fun () -> grad (fun x -> {total} (f{number} {given})) v{number}_{n}))")
+        gradient = f"grad (fun x -> {total} (f{number} {given})) v{number}_{n}"
+        lines.append(f"print (attempt (fun () -> let g = {gradient} in if shape g = shape v{number}_{n} then g else fail \"{SIZES}\"))")
     return "\n".join(lines)
 
 
@@ -90,6 +93,8 @@ def run(exe, path, rules, options):
     r = subprocess.run([exe, "--jit=off", *options, path], capture_output=True, text=True, env=env, timeout=LIMIT)
     if r.returncode:
         sys.exit(f"{path}: {r.stderr}")
+    if SIZES in r.stdout:
+        sys.exit(f"{path}: a gradient of other sizes than its argument")
     return [re.sub(r"^Error .*", "Error", line) for line in r.stdout.split("\n")]  # of several errors any may be reported
 
 
