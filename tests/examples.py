@@ -99,6 +99,8 @@ def problem(exe, program, options, folder, cache):
     """Runs a program from `folder`; its exit status, and None or what is wrong."""
     name = os.path.basename(program.path)
     env = dict(os.environ, XDG_CACHE_HOME=cache, ATLED_CACHE=cache)
+    if "--jit=auto" in options and "ATLED_COIN" not in env:
+        env["ATLED_CACHE"] = ""  # else what isn't compiled at the end goes on, for nobody
     try:
         r = subprocess.run([exe, *program.options, *options, name, *program.args], cwd=folder, capture_output=True, text=True,
                            timeout=60, env=env, input=program.input)
