@@ -114,42 +114,58 @@ static Node *comprehension_body(Ctx *c, void *user, Node *i, Node **state) {
   return el_expr(c, l->e->args[0]);
 }
 
-/* Is e made of names, literals, comprehensions, operators and primitives? Then what inlining does to functions doesn't
- * decide whether lengths in it are known. */
-static bool is_plain(const Expr *e) {
-  int first = 0, n = e->nargs;
+static bool is_plain(Ctx *c, Expr *e);
+
+static bool are_plain(Ctx *c, Expr **es, int n) {
+  for (int k = 0; k < n; k++)
+    if (es[k] && !is_plain(c, es[k])) return false;
+  return true;
+}
+
+/* The same of the elements of an array, if these are arrays. */
+static bool has_plain_elements(Ctx *c, Expr **es, int n) {
+  return !n || el_type(c, es[0]->type)->kind != T_ARRAY || are_plain(c, es, n);
+}
+
+/* The same of what generators from k on, and the body, make. */
+static bool has_plain_levels(Ctx *c, const Expr *e, int k) {
+  for (; k < e->ngens; k++)
+    if (!is_plain(c, e->gens[k].bound)) return false;
+  return has_plain_elements(c, e->args, 1);
+}
+
+static bool has_plain_subs(Ctx *c, const Expr *e) {
+  for (int k = 0; k < e->nsubs; k++)
+    if (e->subs[k].is_slice && !are_plain(c, (Expr *[]){e->subs[k].lo, e->subs[k].hi}, 2)) return false;
+  return true;
+}
+
+/* Are the lengths of e told by names, literals, comprehensions, operators and primitives? Then what inlining does to
+ * functions doesn't decide whether they are known. */
+static bool is_plain(Ctx *c, Expr *e) {
   switch (e->kind) {
   case E_VAR:
   case E_INT:
   case E_FLOAT:
-  case E_BOOL:
-  case E_ARRAY: return true;
-  case E_BINARY:
-    if (e->op == BIN_PIPE || e->op == BIN_PIPE_LEFT) return false;
-    break;
-  case E_APPLY:
-    first = 1;
-    if (e->args[0]->kind != E_VAR || e->args[0]->binding->kind != BIND_PRIM) return false;
-    break;
-  case E_COMPREHENSION:
-    for (int k = 0; k < e->ngens; k++)
-      if (!is_plain(e->gens[k].bound)) return false;
-    n = 0;
-    break;
+  case E_BOOL: return true;
+  case E_ARRAY: return has_plain_elements(c, e->args, e->nargs);
+  case E_COMPREHENSION: return has_plain_levels(c, e, 0);
+  case E_INDEX: return has_plain_subs(c, e) && is_plain(c, e->args[0]);
+  case E_BINARY: return e->op != BIN_PIPE && e->op != BIN_PIPE_LEFT && are_plain(c, e->args, e->nargs);
+  case E_APPLY: {
+    const Expr *f = e->args[0];
+    return f->kind == E_VAR && f->binding->kind == BIND_PRIM && are_plain(c, e->args + 1, e->nargs - 1);
+  }
   case E_FIELD:
-  case E_INDEX:
   case E_NEGATE:
-  case E_ANNOT: break;
+  case E_ANNOT: return are_plain(c, e->args, e->nargs);
   default: return false;
   }
-  for (; first < n; first++)
-    if (!is_plain(e->args[first])) return false;
-  return true;
 }
 
-/* Do rows of generator k's level, which are arrays, keep their sizes where there are none? */
-static bool has_plain_rows(const Expr *e, int k) {
-  return is_plain(k + 1 < e->ngens ? e->gens[k + 1].bound : e->args[0]);
+/* Do the arrays that generator k's level consists of keep their sizes where there are none? */
+static bool has_plain_rows(Ctx *c, const Expr *e, int k) {
+  return k + 1 < e->ngens ? has_plain_levels(c, e, k + 1) : is_plain(c, e->args[0]);
 }
 
 static Node *comprehension_level(Ctx *c, Expr *e, int k, IrType *type) {
@@ -162,7 +178,8 @@ static Node *comprehension_level(Ctx *c, Expr *e, int k, IrType *type) {
   bool effect = scan_effect(c, e->args[0]);
   for (int i = k + 1; i < e->ngens; i++) effect |= scan_effect(c, e->gens[i].bound);
   Level l = {e, k, el_var(c, bound), type->args[0]};
-  return el_build(c, n, l.elem, effect, has_plain_rows(e, k), e->span, comprehension_body, &l);
+  bool sized = l.elem->kind == T_ARRAY && has_plain_rows(c, e, k);
+  return el_build(c, n, l.elem, effect, sized, e->span, comprehension_body, &l);
 }
 
 Node *el_comprehension(Ctx *c, Expr *e) { return comprehension_level(c, e, 0, el_type(c, e->type)); }

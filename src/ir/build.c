@@ -242,12 +242,12 @@ static Node *stacked_length(World *w, Node *loop, int k) {
   return l->has_cond ? ir_get(w, loop, loop_slots(l) + l->nstacked) : ir_possible_length(w, loop->ops[0], loop->site);
 }
 
-/* Dimension dim > 0 of the k-th result of a loop, where it is the same with rows and without, or is a number and the
- * loop is known to run; else NULL. */
+/* Dimension dim > 0 of the k-th result of a loop, where it is the same with rows and without, and the loop can't fail,
+ * or where it is a number and the loop is known to run; else NULL. */
 static Node *row_length(World *w, const Node *loop, int k, int dim) {
   const LoopInfo *l = loop->loop;
   bool stacked = k >= loop_slots(l) && k < loop_slots(l) + l->nstacked;
-  if (stacked && loop_is_sized(l, k - loop_slots(l)))
+  if (stacked && loop_is_sized(l, k - loop_slots(l)) && !(loop->flags & (NODE_FAILS | NODE_ENDLESS)))
     return ir_row_length(w, l, loop->ops + loop_first(l), loop->graphs[0], k - loop_slots(l), dim);
   bool runs = !l->has_cond && loop->ops[0]->op == OP_INT && loop->ops[0]->attr.i > 0;
   if (!stacked || !runs || loop->graphs[0]->result->op != OP_TUPLE) return NULL;

@@ -179,7 +179,7 @@ static inline bool ir_site_follows(const World *w, Site s, Site t) {
  * changed by UPDATEs, which add to what was there, or store to elements that no other iteration reads or writes.
  * A loop without carried values has independent iterations. Stacked rows must have one length: fails at `site`. Where
  * no iteration makes one, stacked result k has rows of no elements, or, with bit k of `sized`, rows of the sizes that
- * all iterations would give them: these are known outside (ir_row_length). */
+ * all iterations would give them: these are known outside (ir_row_length). Results from 64 on never are. */
 typedef struct LoopInfo {
   int ncarried, naccs, nsliced, nstacked, ncaps;
   bool has_cond, down;

@@ -85,6 +85,7 @@ static const char *verify_loop(const Node *n) {
   const LoopInfo *l = n->loop;
   const Graph *b = n->graphs[0];
   int at = loop_first(l), slots = loop_slots(l);
+  if (l->nstacked < 64 && l->sized >> l->nstacked) return "a result that isn't stacked is to keep sizes";
   if (l->ncaps < 0 || n->nops != at + loop_inputs(l)) return "operands don't fit the loop";
   if (b->nparams != 1 + loop_inputs(l)) return "body takes another number of parameters";
   if (b->params[0]->kind != T_INT) return "body has no index";

@@ -84,11 +84,23 @@ Node *ir_length_outside(World *w, const Node *loop, Node **ops, Node *x) {
   return fixed_number(&(Lengths){w, loop->loop, ops, loop->graphs[0], NULL, NULL}, ir_len(w, x, 0), 4);
 }
 
+/* Dimension dim of array x of the body, as fixed_number: also of the rows that an inner loop keeps the sizes of. */
+static Node *sized_dimension(const Lengths *s, Node *x, int dim) {
+  for (; x->op == OP_AFTER; x = x->ops[0]) *s->unchecked = true;
+  const Node *inner = x->op == OP_GET && x->ops[0]->op == OP_LOOP ? x->ops[0] : NULL;
+  const LoopInfo *l = inner ? inner->loop : NULL;
+  int k = inner ? (int)x->attr.i - loop_slots(l) : -1;
+  Node *n = NULL;
+  if (dim > 0 && k >= 0 && loop_is_sized(l, k))
+    n = ir_row_length(s->w, l, inner->ops + loop_first(l), inner->graphs[0], k, dim);
+  return fixed_number(s, n ? n : ir_len(s->w, x, dim), LIMIT_LENGTH_SUM);
+}
+
 Node *ir_row_length(World *w, const LoopInfo *l, Node **ops, Graph *body, int k, int dim) {
   Node *row = ir_get(w, body->result, loop_slots(l) + k);
   bool unchecked = false;
   Lengths s = {w, l, ops, body, NULL, &unchecked};
-  Node *n = fixed_number(&s, ir_len(w, row, dim - 1), LIMIT_LENGTH_SUM);
+  Node *n = sized_dimension(&s, row, dim - 1);
   return n && unchecked && !ir_is_natural(n) ? ir_op2(w, OP_IMAX, n, ir_int(w, 0)) : n;
 }
 

@@ -376,9 +376,9 @@ static int number_outside(Loop *lp, Node *x, int depth) {
 /* The registers of the sizes that rows of stacked output k have where there are none. */
 static void open_row_dims(Loop *lp, Stack *st, int k) {
   Fn *fn = lp->fn;
-  Node *array = ir_get(world(lp), lp->x, loop_slots(lp->l) + k);
   for (int d = 1; d < st->rank; d++) {
-    int r = loop_is_sized(lp->l, k) ? number_outside(lp, ir_len(world(lp), array, d), 0) : -1;
+    Node *n = loop_is_sized(lp->l, k) ? ir_row_length(world(lp), lp->l, lp->ops, lp->body, k, d) : NULL;
+    int r = n ? number_outside(lp, n, 0) : -1;
     st->dims[d] = fn_reg(fn, R_INT);
     if (r >= 0) fn_move(fn, st->dims[d], r, false);
     else fn_emit(fn, LOP_INT, st->dims[d], -1, -1, -1)->imm.i = 0;
