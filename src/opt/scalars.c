@@ -251,6 +251,7 @@ static Node *known_slice(World *w, Node *n) {
   int64_t lo, count;
   if (a->op != OP_ARRAY || !known_int(n->ops[1], &lo) || !known_int(n->ops[2], &count)) return n;
   if (lo < 0 || count < 0 || lo + count > a->nops || !ir_rows_agree(w, a)) return n;
+  if (count == 0 && ir_rank(a->type) > 1) return n; /* rows that aren't there have a size, too */
   Node *part = ir_array(w, a->type->args[0], a->ops + lo, (int)count, a->site);
   return waiting(w, waiting(w, part, n->ops[1]), n->ops[2]);
 }
@@ -270,7 +271,17 @@ static bool unrolls(World *w, Node *n, int64_t *trips) {
   return *trips * n->graphs[0]->size <= LIMIT_UNROLLED || !limit_reached(w->arena, AT_UNROLLED);
 }
 
+/* Of a loop that is known not to run: what its normal form makes of it, which keeps the sizes of rows. */
+static Node *without_iterations(World *w, Node *n) {
+  Node **ops = NEW_ARRAY(w->temp, Node *, n->nops), **out = NEW_ARRAY(w->temp, Node *, n->type->n);
+  for (int k = 0; k < n->nops; k++) ops[k] = k ? n->ops[k] : ir_int(w, 0);
+  Node *r = ir_rebuild(w, n, ops, n->graphs);
+  for (int k = 0; k < n->type->n; k++) out[k] = waiting(w, ir_get(w, r, k), n->ops[0]);
+  return ir_tuple(w, n->type, out);
+}
+
 static Node *unrolled(World *w, Node *n, int64_t trips) {
+  if (trips == 0) return without_iterations(w, n);
   const LoopInfo *l = n->loop;
   int slots = loop_slots(l), parts = slots + l->nstacked;
   Node **out = NEW_ARRAY(w->arena, Node *, parts + 1), **rows = NEW_ARRAY(w->arena, Node *, l->nstacked * trips + 1);
