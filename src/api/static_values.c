@@ -5,8 +5,8 @@
  *
  * Globals that have run already, at the prompt, are read likewise. The value is read back as nodes of the graph:
  * numbers, strings, tuples, constructors, and arrays of them. What fails, takes too many instructions, or is too large
- * gets no constant; a warning says why, and the program computes it when it runs. An interrupt or the end of the time
- * ends the compilation, as if it had come between two passes. */
+ * gets no constant; a warning says why, and the program computes it when it runs. An interrupt, the end of the time or
+ * of memory ends the compilation, as if it had come between two passes. */
 #include "api/pipeline.h"
 #include "runtime/runtime.h"
 #include <setjmp.h>
@@ -129,13 +129,19 @@ static void warn(AtledVM *vm, Site site, const char *why) {
       "it is computed when the program runs";
 }
 
-/* What ended a run that failed: true if the compilation has to end, too. The error is gone. */
-static bool ends_compilation(AtledVM *vm, bool over) {
+/* After a run that failed: warns, or ends the compilation where memory or the time has ended, or somebody interrupts.
+ * The error is gone. */
+static void give_up(AtledVM *vm, bool over, Site site) {
   ErrorKind kind = (ErrorKind)vm->rt.error.kind;
+  char why[sizeof vm->rt.error.message + 16];
+  if (over) snprintf(why, sizeof why, "it takes more than %d instructions", LIMIT_STATIC_STEPS);
+  else snprintf(why, sizeof why, "it fails: %s", vm->rt.error.message);
   rt_clear_error(&vm->rt);
-  if (over || (kind != ERR_INTERRUPT && kind != ERR_TIME)) return false;
-  rt_interrupt(&vm->rt, kind == ERR_INTERRUPT ? RT_INTERRUPTED : RT_CLOCK);
-  return true;
+  if (kind == ERR_MEMORY) heap_out_of_memory(&vm->heap);
+  bool stopped = !over && (kind == ERR_INTERRUPT || kind == ERR_TIME);
+  if (stopped) rt_interrupt(&vm->rt, kind == ERR_INTERRUPT ? RT_INTERRUPTED : RT_CLOCK);
+  heap_look(&vm->heap);
+  warn(vm, site, why);
 }
 
 /* Reads and releases the value, also where memory or time ends meanwhile. */
@@ -167,10 +173,7 @@ static Node *run(AtledVM *vm, Unit *u, const LFunc *f, IrType *type, Site site) 
   Status status = run_evaluated(vm, u, f, LIMIT_STATIC_STEPS, &over, res);
   vm->heap.alarm = alarm;
   if (status == 0) return read_result(vm, type, desc, res, site);
-  const char *why = over ? arena_printf(w->arena, "it takes more than %d instructions", LIMIT_STATIC_STEPS)
-                         : arena_printf(w->arena, "it fails: %s", vm->rt.error.message);
-  if (!ends_compilation(vm, over)) warn(vm, site, why);
-  heap_look(&vm->heap);
+  give_up(vm, over, site);
   return NULL;
 }
 

@@ -36,6 +36,12 @@ static const SweepProgram sweep_programs[] = {
      "let rec pow x n = if n = 0 then 1.0 else x * pow x (n - 1)\nprint (grad (fun x -> pow x 7) 1.1)\n"
      "let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 12)\n",
      "fun x -> pow x 5"},
+    {"static",
+     "type t = Leaf | Node of t * string * t\nlet xs = [ float i | i < 5 ]\n"
+     "let rec tree n = if n = 0 then Leaf else Node (tree (n - 1), show n, Leaf)\n"
+     "let s = static ({a = [ (x, 1) | x in xs ], b = tree 3, c = grad sum xs})\nprint s\n"
+     "let f x = x * static (sum xs)\nprint (f 2.0)\n",
+     "f"},
     {"mutual",
      "let rec even n = if n = 0 then true else odd (n - 1) and odd n = if n = 0 then false else even (n - 1)\n"
      "print (even 100, odd 7)\n",

@@ -42,6 +42,11 @@ static const Slow slow_programs[] = {
     {"format: many items", FORMAT, 0, 200000, "", "let v$i = if ($i+2)>3 then v else f x # a comment\n", "0", false},
     {"format: long lines", FORMAT, 0, 4000, "", "let v$i = f (g [x, y, z, x, y, z, x, y, z]) (h {a = 1, b = 2, c = 3}) + f (g [x, y, z, x, y, z]) * (if x then y else z)\n", "0", false},
     {"format: comments", FORMAT, 0, 500000, "let l = [1", ", (* $i *) # and\n 2", "]", false},
+    /* ---- values of `static` ---- */
+    {"static: products", EVAL, 0, 1, "let a = [ [ float (i + j) | j < 1000 ] | i < 1000 ]\n",
+     "print (static (sum (flatten (a @ a @ a @ a @ a @ a @ a @ a @ a @ a @ a @ a @ a @ a @ a @ a))))\n", "", false},
+    {"static: many of them", EVAL, 0, 400,
+     "let rec f k n = if n = 0 then k else f (k * 7 % 11) (n - 1)\n", "print (static (f $i 900000))\n", "", false},
     /* ---- names and types ---- */
     {"check: many functions", CHECK_ONLY, 0, 60000, "let f0 x = x\n", "let f$i x y = f$j (x, y)  \n", "", false},
     {"check: large types again", CHECK_ONLY, 0, 4000, "let p x = let a = (x, x, x, x) in let b = (a, a, a, a) in let c = (b, b, b, b) in let d = (c, c, c, c) in (d, d, d, d)\n", "let v$i = (p 1, p 1.0)\n", "", false},
