@@ -30,8 +30,10 @@ CASES = [
     ("let f a = minimum [ x * x - x | x in a ]", 1, "0.0"),
     # read by two loops, which are joined
     ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum b + dot b b", 1, "68.0"),
+    # read from its end to its begin: computed where it is read
+    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ b[length a - 1 - i] * a[i] | i < length a ]", 1, "20.0"),
     # read in another order: made once
-    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ b[length a - 1 - i] * a[i] | i < length a ]", 2, "20.0"),
+    ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ b[2 * i % length a] * a[i] | i < length a ]", 2, "26.0"),
     ("let f (a : float[]) = let b = [ 2.0 * x | x in a ] in sum [ sum [ b[j] * a[i] | j < length a ] | i < length a ]", 3, "72.0"),
     # the second loop changes what the first one read
     ("let f (a : float[]) =\n  let mut b = a in\n  let c = [ x + b[0] | x in b ] in\n"

@@ -322,8 +322,20 @@ void tiers_end(AtledVM *vm) {
   }
 }
 
+/* No thread runs code of the module any more, but what was hot in one may not have been taken yet. */
+static void drop_proposals(AtledVM *vm, const Mod *m) {
+  Tiers *t = &vm->tiers;
+  int kept = 0;
+  rt_lock_shared(&vm->rt);
+  for (int k = 0; k < t->nproposed; k++)
+    if (t->proposed[k].mod != m) t->proposed[kept++] = t->proposed[k];
+  __atomic_store_n(&t->nproposed, kept, __ATOMIC_RELAXED);
+  rt_unlock_shared(&vm->rt);
+}
+
 void tiers_forget(AtledVM *vm, Unit *u) {
   Notes *notes = &u->notes;
+  drop_proposals(vm, u->mod);
   for (int k = 0; k < JIT_REQUESTS; k++)
     if (vm->tiers.requests[k].mod == u->mod) vm->tiers.requests[k].mod = NULL;
   if (notes->news && vm->jit) jit_keep_notes(vm->jit, u->code, notes->data, notes->len);

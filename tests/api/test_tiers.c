@@ -263,6 +263,20 @@ static void test_freed_meanwhile(void) {
   }
 }
 
+/* What was hot in another thread is still to be compiled when the entry, and its code, is gone. */
+static void test_hot_in_a_thread_before(void) {
+  for (int k = 0; k < 12; k++) {
+    AtledConfig config;
+    atled_config_init(&config);
+    config.jit = ATLED_JIT_AUTO;
+    config.threads = 2;
+    AtledVM *vm = atled_new(&config);
+    CHECK(atled_eval(vm, "slow", "let slow = [ [ float (i + j) | j < 1200 ] | i < 1200 ]") == ATLED_OK);
+    CHECK(atled_eval(vm, "more", "let total = sum (flatten (slow @ slow @ slow @ slow @ slow @ slow))") == ATLED_OK);
+    atled_free(vm);
+  }
+}
+
 int main(void) {
   setenv("ATLED_CACHE", "", 1);
   setenv("ATLED_OPT", "0", 1); /* it compiles each part of each program, and where chance changes over is the same */
@@ -272,5 +286,6 @@ int main(void) {
   test_host_calls();
   test_calls_from_machine_code();
   test_freed_meanwhile();
+  test_hot_in_a_thread_before();
   return check_result();
 }
