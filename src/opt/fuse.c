@@ -104,10 +104,17 @@ static bool find_fused(Fusion *f, Frame *u) {
   return before && uses_count(u->uses, before) == outputs;
 }
 
+/* The array whose memory x is a part of, or has taken over. */
+static const Node *memory_of(const Node *x) {
+  while (x->op == OP_INDEX || x->op == OP_SLICE || x->op == OP_RESHAPE || x->op == OP_UPDATE || x->op == OP_AFTER)
+    x = x->ops[0];
+  return x;
+}
+
 bool fuse_changes_what_is_read(const Node *loop, const Node *by) {
   for (int s = 0; s < loop_slots(loop->loop); s++)
     for (int k = 1; k < by->nops; k++)
-      if (by->ops[k] == loop->ops[1 + s] && by->ops[k]->type->kind == T_ARRAY) return true;
+      if (by->ops[k]->type->kind == T_ARRAY && memory_of(by->ops[k]) == memory_of(loop->ops[1 + s])) return true;
   return false;
 }
 

@@ -196,6 +196,7 @@ FOUND = [
               "r <- b[i..i + 3]; s <- atan s) done; s + b[0])"),
     (NUMBERS, "(let mut b = m in let mut s = 0.5 in for i = 0 to {n} - 1 do (let v = b[i..i + 2] :: b[i + 1..i + 4] :: Nil in "
               "b[i] <- tanh b[i]; s <- atan (s * List.fold (fun z r -> z + logsumexp r) 0.0 v)) done; s + b[0])"),
+    (CUBE, "(let mut b = m in for i = 1 to {n} - 1 do b[i] <- 0.5 * b[i - 1] + b[i] done; sum (flatten (flatten b)))"),
 ]
 
 
