@@ -112,13 +112,6 @@ static void print_limits(AtledVM *vm, const Plan *plan, Str *out) {
 }
 
 /* ---- Remarks ---------------------------------------------------------------------- */
-/* The innermost place of the chain that is none of the library's. */
-static const SiteInfo *shown_place(const World *w, Site s) {
-  const SiteInfo *x = ir_site_info(w, s);
-  while (x->library && x->parent) x = ir_site_info(w, x->parent);
-  return x;
-}
-
 typedef struct PlacedRemark {
   const Remark *remark;
   Span at;
@@ -135,7 +128,7 @@ static int by_place(const void *a, const void *b) {
 static void print_remarks(AtledVM *vm, const Remarks *r, Str *out) {
   PlacedRemark *all = NEW_ARRAY(&vm->scratch, PlacedRemark, r->all.len + 1);
   for (int i = 0; i < r->all.len; i++)
-    all[i] = (PlacedRemark){&r->all.data[i], shown_place(vm->world, r->all.data[i].at)->at};
+    all[i] = (PlacedRemark){&r->all.data[i], ir_shown_place(vm->world, r->all.data[i].at)->at};
   qsort(all, (size_t)r->all.len, sizeof *all, by_place);
   for (int i = 0; i < r->all.len; i++) {
     if (i > 0 && by_place(&all[i - 1], &all[i]) == 0) continue;

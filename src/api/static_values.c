@@ -119,8 +119,7 @@ static Node *read_value(Reading *r, IrType *t, const Slot **at) {
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
 /* Adds a warning, once for a place of the program. */
 static void warn(AtledVM *vm, Site site, const char *why) {
-  const SiteInfo *place = ir_site_info(vm->world, site);
-  while (place->library && place->parent) place = ir_site_info(vm->world, place->parent);
+  const SiteInfo *place = ir_shown_place(vm->world, site);
   for (int i = 0; i < vm->diags.all.len; i++) {
     const Diag *d = &vm->diags.all.data[i];
     if (d->at.source == place->at.source && d->at.start == place->at.start && !strcmp(d->code, "static")) return;

@@ -70,12 +70,7 @@ static const char *what_it_does(Arena *a, const Cut *c) {
   return arena_printf(a, "`%s` yields what has no derivative", c->what);
 }
 
-/* The innermost place of the chain that is none of the library's. */
-static Span shown_at(const World *w, Site s) {
-  const SiteInfo *x = ir_site_info(w, s);
-  while (x->library && x->parent) x = ir_site_info(w, x->parent);
-  return x->at;
-}
+static Span shown_at(const World *w, Site s) { return ir_shown_place(w, s)->at; }
 
 static int by_span(const void *a, const void *b) {
   const Diag *x = a, *y = b;

@@ -51,8 +51,7 @@ static bool is_of_expression(const Source *study, Span at) {
 /* The innermost place of the chain that is none of the library's, nor of the program around the function. */
 static int line_of(void *user, Site s) {
   CostCall *c = user;
-  const SiteInfo *x = ir_site_info(c->vm->world, s);
-  while (x->library && x->parent) x = ir_site_info(c->vm->world, x->parent);
+  const SiteInfo *x = ir_shown_place(c->vm->world, s);
   const Source *source = x->at.source ? sources_get(&c->vm->sources, x->at.source) : NULL;
   int line, column;
   if (!source || source->library || x->library) return 0;

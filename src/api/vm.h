@@ -18,6 +18,7 @@
  *   batches.c  what becomes of its steps, a batch at a time
  *   keep.c     what stays of definitions
  *   run.c      lowered modules: evaluator, machine code, globals
+ *   static_values.c  values of `static`, for the compiler
  *   tiers.c    machine code while a module is evaluated
  *   handles.c  functions of the host's, and the values that cross the border: handles.h lists the files
  *   hosts.c    functions of the host's: definitions; host_calls.c: their calls

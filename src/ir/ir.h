@@ -159,6 +159,8 @@ typedef struct SiteInfo {
 } SiteInfo;
 Site ir_site(World *w, Span at, Sym function, uint32_t definition, bool library);
 const SiteInfo *ir_site_info(const World *w, Site s);
+/* The innermost place of the chain that is none of the library's; if all are, the outermost. */
+const SiteInfo *ir_shown_place(const World *w, Site s);
 /* In the function where the inlining chains of s and t diverge: the place of s ends before that of t begins, or lies
  * within it, as an operand does. */
 typedef enum Standing { STANDS_ELSEWHERE, STANDS_BEFORE, STANDS_WITHIN } Standing;

@@ -101,6 +101,12 @@ Site ir_site(World *w, Span at, Sym function, uint32_t definition, bool library)
 
 const SiteInfo *ir_site_info(const World *w, Site s) { return &w->sites.data[s < (Site)w->sites.len ? s : 0]; }
 
+const SiteInfo *ir_shown_place(const World *w, Site s) {
+  const SiteInfo *x = ir_site_info(w, s);
+  while (x->library && x->parent) x = ir_site_info(w, x->parent);
+  return x;
+}
+
 /* The length of the inlining chain of s; 0 if s is no place, or if the chain is longer than LIMIT_SITE_CHAIN. */
 static int site_depth(const World *w, Site s) {
   int n = 0;

@@ -11,7 +11,7 @@
 typedef struct Walk {
   const RegexAutomaton *search, *anchored;
   uint64_t seen[256 * 256 / 64];
-  uint16_t todo[LIMIT_REGEX_STARTS]; /* 256 search + anchored */
+  uint16_t pairs[LIMIT_REGEX_STARTS]; /* that were reached: 256 search + anchored */
   int n;
   bool failed;
 } Walk;
@@ -21,7 +21,7 @@ static void add_pair(Walk *w, int search, int anchored) {
   if (w->seen[pair >> 6] >> (pair & 63) & 1) return;
   w->seen[pair >> 6] |= (uint64_t)1 << (pair & 63);
   if (w->n == LIMIT_REGEX_STARTS) w->failed = true;
-  else w->todo[w->n++] = (uint16_t)pair;
+  else w->pairs[w->n++] = (uint16_t)pair;
 }
 
 static int step(const RegexAutomaton *a, int class, int state) { return a->next[class * a->nstates + state]; }
@@ -53,6 +53,6 @@ bool regex_starts_known(const RegexAutomaton *search, const RegexAutomaton *anch
     add_pair(&w, search->start[side], anchored->start[side]);
     if (idle_behind(search, side)) add_pair(&w, search->idle, anchored->start[side]);
   }
-  for (int i = 0; i < w.n && !w.failed; i++) follow_pair(&w, w.todo[i] >> 8, w.todo[i] & 255);
+  for (int i = 0; i < w.n && !w.failed; i++) follow_pair(&w, w.pairs[i] >> 8, w.pairs[i] & 255);
   return !w.failed;
 }
